@@ -1,0 +1,1 @@
+//! Datasets of issues: readers, variants, selection.

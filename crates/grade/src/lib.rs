@@ -1,0 +1,1 @@
+//! Grading: evaluation scripts, log parsers, verdicts. Pure.

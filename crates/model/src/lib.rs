@@ -1,0 +1,1 @@
+//! Models: providers over HTTP, recorded and scripted replies.

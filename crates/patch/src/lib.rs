@@ -1,0 +1,1 @@
+//! Git diffs: parsing, path classes, filtering. Pure.

@@ -1,0 +1,1 @@
+//! The runner: plans a batch, runs attempts, grades patches, reports.

@@ -1,0 +1,2 @@
+//! The `runner` binary.
+fn main() {}

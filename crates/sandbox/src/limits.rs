@@ -1,0 +1,48 @@
+//! Limits of a sandbox: what was asked, and what was really applied.
+
+use serde::{Deserialize, Serialize};
+
+/// A limit's value and whether the user asked for it: what a user asked for and a backend cannot enforce is refused, a default is only recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit<T> {
+    /// The value.
+    pub value: T,
+    /// Whether the user set it.
+    pub explicit: bool,
+}
+
+/// Limits asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Bytes of memory.
+    pub memory: Option<Limit<u64>>,
+    /// Processors.
+    pub cpus: Option<Limit<f64>>,
+    /// Processes.
+    pub pids: Option<Limit<u64>>,
+    /// Bytes of disk.
+    pub disk: Option<Limit<u64>>,
+}
+
+/// Network while solving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// None.
+    None,
+    /// The host's or the engine's default.
+    Full,
+}
+
+/// What was really applied; recorded in the trajectory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// Network as it is.
+    pub network: Network,
+    /// Names of limits in force.
+    pub enforced: Vec<String>,
+    /// Names of limits that were asked for (by default or by the user) and are not in force.
+    pub unenforced: Vec<String>,
+    /// User that commands run as.
+    pub user: String,
+}

@@ -1,0 +1,155 @@
+//! Places: where commands run. One [`Backend`] for each engine, one [`Place`] for each sandbox.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::error::Error;
+use crate::limits::{Applied, Limits, Network};
+
+/// Identifier by which a backend removes a place, also after the runner that made it is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PlaceId(pub String);
+
+/// Who a place belongs to: written where the backend can find it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels {
+    /// Run that it belongs to.
+    pub run: String,
+    /// Safe file name of the instance.
+    pub instance: String,
+    /// Attempt's directory name, or `grade-<g>`.
+    pub attempt: String,
+}
+
+/// What a backend can do, probed once by doing it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Name used in flags and files: `local`, `bubblewrap`, `docker`.
+    pub backend: &'static str,
+    /// Whether the network can be cut.
+    pub network_isolation: bool,
+    /// Whether memory can be limited.
+    pub memory_limit: bool,
+    /// Whether processor time can be limited.
+    pub cpu_limit: bool,
+    /// Whether the number of processes can be limited.
+    pub pids_limit: bool,
+    /// Whether disk use can be limited.
+    pub disk_limit: bool,
+}
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct PlaceSpec {
+    /// Owner.
+    pub labels: Labels,
+    /// Image, where the backend takes one.
+    pub image: Option<String>,
+    /// Directory of the repository as the agent sees it; backends on the host choose their own and report it by [`Place::workdir`].
+    pub workdir: Option<String>,
+    /// Variables for everything that runs inside. The host's own environment never gets in.
+    pub environment: Vec<(String, String)>,
+    /// Limits asked for.
+    pub limits: Limits,
+    /// Network asked for.
+    pub network: Network,
+}
+
+/// Where a place's processes can be seen from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processes {
+    /// Inside: it has a process namespace of its own, and the sweep runs there.
+    Inside,
+    /// On the host, below the keeper of each channel.
+    HostTree,
+}
+
+/// A program to run in a place.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// Program and arguments.
+    pub arguments: Vec<String>,
+    /// Directory, as seen inside; `None` is the repository's.
+    pub directory: Option<String>,
+}
+
+/// A running program's streams. stderr is merged inside by `2>&1`, since two pipes lose the order.
+pub struct Channel {
+    /// Its standard input.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Its output.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// Resolves when the program is gone; advisory.
+    pub ended: BoxFuture<'static, Ended>,
+    /// Host process that owns everything the channel started, where the processes are seen on the host.
+    pub keeper: Option<u32>,
+}
+
+/// How a channel's program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code where the backend tells.
+    pub code: Option<i32>,
+}
+
+/// What a place is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceState {
+    /// Commands can run.
+    Running,
+    /// Frozen.
+    Paused,
+    /// Its main process is gone.
+    Exited {
+        /// Exit code, where known.
+        code: Option<i32>,
+        /// Whether it was killed for memory.
+        out_of_memory: bool,
+    },
+    /// Nothing is left of it.
+    Gone,
+}
+
+/// One engine.
+pub trait Backend: Send + Sync {
+    /// What it can do.
+    fn capabilities(&self) -> &Capabilities;
+    /// Starts a place within `deadline`; nothing is left behind when it fails.
+    fn start<'a>(
+        &'a self,
+        spec: &'a PlaceSpec,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>>;
+    /// Places of dead runs; never another living run's.
+    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<PlaceId>, Error>>;
+    /// Removes a place and everything in it; removing it twice is not an error.
+    fn remove<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+}
+
+/// One sandbox.
+pub trait Place: Send + Sync {
+    /// Its identifier.
+    fn id(&self) -> &PlaceId;
+    /// Limits, network and user as really applied.
+    fn applied(&self) -> &Applied;
+    /// Where its processes can be seen.
+    fn processes(&self) -> Processes;
+    /// Directory of the repository as the agent sees it.
+    fn workdir(&self) -> &str;
+    /// The same directory on the host, where the host can reach it; `None` for engines that hide it.
+    fn host_workdir(&self) -> Option<&Path>;
+    /// A directory on the host that belongs to this place alone, lives as long as it does, and is never visible inside.
+    fn private_directory(&self) -> PathBuf;
+    /// Runs a program.
+    fn open<'a>(&'a self, launch: &'a Launch) -> BoxFuture<'a, Result<Channel, Error>>;
+    /// What it is doing.
+    fn state<'a>(&'a self) -> BoxFuture<'a, Result<PlaceState, Error>>;
+}

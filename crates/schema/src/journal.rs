@@ -1,0 +1,208 @@
+//! The journal of a run: the one event enum that every sink eats (terminal, journal file, reports).
+
+use serde::{Deserialize, Serialize};
+
+use crate::instance::InstanceId;
+use crate::message::Usage;
+use crate::outcome::Outcome;
+
+/// Names one attempt of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AttemptKey {
+    /// Instance.
+    pub instance_id: InstanceId,
+    /// Sample, from 1.
+    pub sample: u32,
+    /// Attempt, from 1.
+    pub attempt: u32,
+}
+
+impl AttemptKey {
+    /// The attempt's directory below `instances/<id>/`.
+    pub fn directory_name(&self) -> String {
+        format!("s{}-a{}", self.sample, self.attempt)
+    }
+}
+
+impl std::fmt::Display for AttemptKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} s{}-a{}", self.instance_id, self.sample, self.attempt)
+    }
+}
+
+/// Why a patch is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmptyReason {
+    /// No file was ever changed.
+    NeverEdited,
+    /// Only tests were changed.
+    TestsOnly,
+    /// Changes were made and taken back.
+    Reverted,
+    /// Only ignored files were changed.
+    IgnoredOnly,
+    /// A limit came before any change.
+    Limit,
+    /// The attempt failed.
+    Failed,
+}
+
+/// What an attempt left as its patch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatchSummary {
+    /// Bytes of the model patch.
+    pub bytes: u64,
+    /// Files that it touches.
+    pub files: usize,
+    /// Bytes of the full patch, tests included.
+    pub full_bytes: u64,
+    /// Files of class `runner_config` that it touches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runner_config: Vec<String>,
+    /// Why the model patch is empty, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty_reason: Option<EmptyReason>,
+}
+
+/// Where an attempt's time went, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Until the sandbox was sealed.
+    pub setup: f64,
+    /// Waiting for the model, its retries included.
+    pub model: f64,
+    /// Running tools.
+    pub tool: f64,
+    /// From start to removal.
+    pub total: f64,
+}
+
+/// A verdict, short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GradeSummary {
+    /// Whether the issue is resolved.
+    pub resolved: bool,
+    /// What the official harness would say.
+    pub official_resolved: bool,
+    /// Why they differ, where they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tamper_reason: Option<String>,
+    /// Grading profile, such as `sealed`.
+    pub profile: String,
+    /// Why it was not resolved, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// One event in the life of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum RunEvent {
+    /// A runner took up the run, for the first time or again.
+    RunStarted {
+        /// Attempts planned now.
+        planned: usize,
+        /// Attempts that were already done.
+        done: usize,
+    },
+    /// An attempt began.
+    AttemptStarted {
+        /// Which.
+        key: AttemptKey,
+        /// Hexadecimal SHA-256 of the row it solves; resume compares it.
+        row_sha256: String,
+    },
+    /// Its sandbox stands, sealed.
+    SandboxReady {
+        /// Which attempt.
+        key: AttemptKey,
+        /// Backend that runs it.
+        backend: String,
+        /// Identifier by which the backend removes it.
+        place: String,
+        /// Commit that the diff is taken against.
+        start_commit: String,
+    },
+    /// An attempt ended and its files are on disk.
+    AttemptFinished {
+        /// Which.
+        key: AttemptKey,
+        /// How.
+        outcome: Outcome,
+        /// Model replies received.
+        steps: u32,
+        /// Tokens and cost.
+        usage: Usage,
+        /// Where the time went.
+        seconds: Seconds,
+        /// What it left.
+        patch: PatchSummary,
+    },
+    /// A failed attempt will be followed by another.
+    RetryPlanned {
+        /// The attempt that failed.
+        key: AttemptKey,
+        /// Name of the failure kind.
+        kind: String,
+    },
+    /// Grading of a patch began.
+    GradeStarted {
+        /// The attempt whose patch it is.
+        key: AttemptKey,
+        /// Grading, from 1.
+        grading: u32,
+    },
+    /// Grading ended with a verdict.
+    GradeFinished {
+        /// The attempt whose patch it is.
+        key: AttemptKey,
+        /// Grading, from 1.
+        grading: u32,
+        /// The verdict.
+        grade: GradeSummary,
+        /// Seconds it took.
+        seconds: f64,
+    },
+    /// Grading could not be done: an infrastructure failure.
+    GradeFailed {
+        /// The attempt whose patch it is.
+        key: AttemptKey,
+        /// Grading, from 1.
+        grading: u32,
+        /// Name of the failure kind.
+        kind: String,
+        /// What happened, for people.
+        message: String,
+    },
+    /// The run stops early: credentials, billing, budget, breaker, engine.
+    Aborted {
+        /// What tripped, for people.
+        reason: String,
+    },
+    /// Something that people should know although the run goes on.
+    Warning {
+        /// Text.
+        message: String,
+    },
+    /// A signal asked the run to end.
+    Interrupted {
+        /// Its name, such as `SIGINT`.
+        signal: String,
+    },
+    /// The runner is done.
+    RunFinished {
+        /// Its exit code.
+        exit_code: u8,
+    },
+}
+
+/// A line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JournalLine {
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+    /// What.
+    #[serde(flatten)]
+    pub event: RunEvent,
+}

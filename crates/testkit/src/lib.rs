@@ -1,0 +1,1 @@
+//! Fakes that speak wires, for tests only.
