@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""The runner's own cost, as ratios against floors measured in the same run.
+
+Every comparison interleaves the runner and its floor and takes medians. The floor of a batch is, for each instance, `git clone`, the same
+commands in one bash, and `git diff`, driven from C with the same concurrency (floor.c). The latency bound is
+ceil(instances / workers) x calls x latency. The commands print less than 2 KB each unless a scenario says otherwise.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+
+
+def git(directory, *arguments):
+    who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER")
+           for key, value in (("NAME", "bench"), ("EMAIL", "bench@example.invalid"), ("DATE", "2024-01-01T00:00:00Z"))}
+    done = subprocess.run(["git", "-C", str(directory), *arguments], env={**CLEAN, **who}, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def make_instances(directory, count):
+    """Tiny repositories and their dataset: five modules of twelve functions each, one commit."""
+    rows = []
+    for number in range(count):
+        name = f"bench__tiny-{number:04d}"
+        repository = directory / "repos" / name
+        (repository / "pkg").mkdir(parents=True)
+        for module in range(5):
+            functions = [f"def function_{module}_{k}(a, b):\n    \"\"\"Add {k}.\"\"\"\n    return a + b + {k}\n" for k in range(12)]
+            (repository / "pkg" / f"mod{module}.py").write_text("\n\n".join(functions))
+        (repository / "README.md").write_text(f"# {name}\n")
+        git(repository, "init", "-q", "-b", "main")
+        git(repository, "add", "-A")
+        git(repository, "commit", "-q", "-m", "base")
+        rows.append({"instance_id": name, "repo": name.replace("__", "/"), "base_commit": git(repository, "rev-parse", "HEAD"),
+                     "problem_statement": "Add a comment to pkg/mod1.py."})
+    for size in (1, count):
+        (directory / f"rows-{size}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:size]))
+    return sorted((directory / "repos").iterdir())
+
+
+class Stub:
+    """The stub model server, for as long as the benchmark runs."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([sys.executable, HERE / "stub_model.py"], stdout=subprocess.PIPE, text=True)
+        self.address = f"http://127.0.0.1:{self.process.stdout.readline().strip()}/v1"
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+class Bench:
+    def __init__(self, runner, scratch, stub, repeats):
+        self.runner, self.scratch, self.stub, self.repeats = runner, scratch, stub, repeats
+        self.repositories = make_instances(scratch, 128)
+        self.floor_program = scratch / "floor"
+        subprocess.run(["gcc", "-O2", "-o", self.floor_program, HERE / "floor.c"], check=True)
+
+    def floor(self, instances, workers, steps, output):
+        """Wall and processor seconds of the floor."""
+        commands = self.scratch / "commands"
+        commands.write_text(subprocess.run([sys.executable, HERE / "stub_model.py", "--commands", str(steps), str(output)],
+                                           check=True, capture_output=True, text=True).stdout)
+        clones = self.scratch / "clones"
+        clones.mkdir()
+        done = subprocess.run([self.floor_program, str(workers), commands, clones, *self.repositories[:instances]],
+                              env=CLEAN, check=True, capture_output=True, text=True)
+        shutil.rmtree(clones)
+        return tuple(map(float, done.stdout.split()))
+
+    def run(self, instances, workers, steps, latency=0, output=0, keep=False):
+        """Wall seconds, processor seconds of everything it started, and the runner's own peak resident bytes."""
+        out = self.scratch / "run"
+        arguments = [self.runner, "run", "--dataset", self.scratch / f"rows-{instances}.jsonl", "--repos", self.scratch / "repos",
+                     "--model", f"openai:stub-s{steps}-l{latency}-o{output}", "--base-url", self.stub.address, "--sandbox", "local",
+                     "--workers", str(workers), "--max-steps", str(steps + 10), "--out", out, "--format", "json"]
+        start = time.monotonic()
+        process = subprocess.Popen(list(map(str, arguments)), env={**CLEAN, "OPENAI_API_KEY": "unused"}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        peak = 0
+        with open(f"/proc/{process.pid}/status", "rb", buffering=0) as status:
+            while process.poll() is None and latency:
+                status.seek(0)
+                try:
+                    peak = max(peak, *(int(line.split()[1]) * 1024 for line in status.read().splitlines() if line.startswith(b"VmHWM")), 0)
+                except (OSError, TypeError):
+                    break
+                time.sleep(0.02)
+        before = os.times()
+        stdout, stderr = process.communicate()
+        wall = time.monotonic() - start
+        after = os.times()
+        summary = json.loads(stdout) if stdout.strip() else {}
+        if process.returncode or summary.get("outcomes", {}).get("completed") != instances:
+            sys.exit(f"the runner ended with {process.returncode}: {summary}\n{stderr.decode(errors='replace')[-3000:]}")
+        if not keep:
+            shutil.rmtree(out)
+        return wall, self.cpu_since(before, after), peak
+
+    @staticmethod
+    def cpu_since(before, after):
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    def against_floor(self, instances, workers, steps):
+        """Medians of interleaved repeats: runner wall and processor seconds, floor wall and processor seconds."""
+        rows = [(*self.run(instances, workers, steps)[:2], *self.floor(instances, workers, steps, 0)) for _ in range(self.repeats)]
+        return [statistics.median(column) for column in zip(*rows)]
+
+
+def step_gaps(trajectory):
+    """Milliseconds between each reply and the request after it: what a step costs beside the model."""
+    replied, gaps = None, []
+    for line in trajectory.read_text().splitlines()[1:]:
+        record = json.loads(line)
+        event = record["event"]
+        name = event if isinstance(event, str) else next(iter(event))
+        if name == "replied":
+            replied = record["at"]
+        elif name == "asked" and replied is not None:
+            gaps.append(record["at"] - replied)
+            replied = None
+    return gaps
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runner", type=Path, default=HERE.parents[1] / "target/release/runner")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", default="", help="comma-separated scenarios: start,single,batch,latency,long")
+    options = parser.parse_args()
+    chosen = set(filter(None, options.only.split(",")))
+    wanted = lambda name: not chosen or name in chosen
+    with tempfile.TemporaryDirectory(prefix="patchmill-bench-") as scratch, Stub() as stub:
+        bench = Bench(options.runner, Path(scratch), stub, options.repeats)
+        if wanted("start"):
+            for flag in ("--version", "--help"):
+                times = []
+                for _ in range(20):
+                    start = time.monotonic()
+                    subprocess.run([options.runner, flag], stdout=subprocess.DEVNULL, check=True)
+                    times.append((time.monotonic() - start) * 1000)
+                print(f"start    {flag}: {statistics.median(times):.1f} ms (bar 10)", flush=True)
+        if wanted("single"):
+            wall, cpu, floor_wall, floor_cpu = bench.against_floor(1, 1, 50)
+            print(f"single   1 x 50 steps, no latency: {wall:.3f} s wall, {cpu:.3f} s cpu; floor {floor_wall:.3f} s, {floor_cpu:.3f} s; "
+                  f"added a step: {(wall - floor_wall) * 20:.2f} ms wall (bar 2), {(cpu - floor_cpu) * 20:.2f} ms cpu (bar 1)", flush=True)
+        if wanted("batch"):
+            wall, cpu, floor_wall, floor_cpu = bench.against_floor(128, 64, 20)
+            print(f"batch    128 x 20 steps, 64 workers, no latency: {wall:.2f} s wall, {cpu:.2f} s cpu; floor {floor_wall:.2f} s, "
+                  f"{floor_cpu:.2f} s; ratio {wall / floor_wall:.2f} (bar 1.5)", flush=True)
+        if wanted("latency"):
+            rows = [bench.run(128, 64, 20, latency=200) for _ in range(options.repeats)]
+            wall, peak = statistics.median(row[0] for row in rows), max(row[2] for row in rows)
+            bound = 2 * 21 * 0.2
+            print(f"latency  128 x 20 steps, 64 workers, 200 ms: {wall:.2f} s; bound {bound:.2f} s; ratio {wall / bound:.3f} (bar 1.13); "
+                  f"runner's peak memory {peak / 2**20:.1f} MiB (bar 60)", flush=True)
+        if wanted("long"):
+            wall, cpu, _ = bench.run(1, 1, 500, output=10000, keep=True)
+            gaps = step_gaps(next((bench.scratch / "run/instances").glob("*/*/trajectory.jsonl")))
+            first, last = statistics.mean(gaps[10:110]), statistics.mean(gaps[-100:])
+            print(f"long     1 x 500 steps of 10 KB: {wall:.2f} s wall, {cpu:.2f} s cpu; a step beside the model: first hundred {first:.2f} ms, "
+                  f"last hundred {last:.2f} ms; ratio {last / first:.2f} (bar 1.5)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
