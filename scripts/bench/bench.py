@@ -8,6 +8,7 @@ ceil(instances / workers) x calls x latency. The commands print less than 2 KB e
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -86,7 +87,7 @@ class Bench:
         arguments = [self.runner, "run", "--dataset", self.scratch / f"rows-{instances}.jsonl", "--repos", self.scratch / "repos",
                      "--model", f"openai:stub-s{steps}-l{latency}-o{output}", "--base-url", self.stub.address, "--sandbox", "local",
                      "--workers", str(workers), "--max-steps", str(steps + 10), "--out", out, "--format", "json"]
-        start = time.monotonic()
+        start, cpu_before = time.monotonic(), self.children_cpu()
         process = subprocess.Popen(list(map(str, arguments)), env={**CLEAN, "OPENAI_API_KEY": "unused"}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         peak = 0
@@ -98,20 +99,21 @@ class Bench:
                 except (OSError, TypeError):
                     break
                 time.sleep(0.02)
-        before = os.times()
         stdout, stderr = process.communicate()
         wall = time.monotonic() - start
-        after = os.times()
+        cpu = self.children_cpu() - cpu_before
         summary = json.loads(stdout) if stdout.strip() else {}
         if process.returncode or summary.get("outcomes", {}).get("completed") != instances:
             sys.exit(f"the runner ended with {process.returncode}: {summary}\n{stderr.decode(errors='replace')[-3000:]}")
         if not keep:
             shutil.rmtree(out)
-        return wall, self.cpu_since(before, after), peak
+        return wall, cpu, peak
 
     @staticmethod
-    def cpu_since(before, after):
-        return after.children_user + after.children_system - before.children_user - before.children_system
+    def children_cpu():
+        """Processor seconds of every process that was started and has ended."""
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
 
     def against_floor(self, instances, workers, steps):
         """Medians of interleaved repeats: runner wall and processor seconds, floor wall and processor seconds."""
