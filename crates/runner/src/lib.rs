@@ -1,3 +1,5 @@
 //! The runner: plans a batch, runs attempts, grades patches, reports.
 
+pub mod clock;
+pub mod dispatcher;
 pub mod settings;
