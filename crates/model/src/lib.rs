@@ -1,1 +1,20 @@
 //! Models: providers over HTTP, recorded and scripted replies.
+//!
+//! A [`Choice`] names a model, [`open`] makes it ready as a [`Provider`], and [`Provider::model`] gives it to one attempt as the port
+//! that the agent knows. Transport retries, the limiter and prices live here; what a reply means is the agent's affair.
+
+mod canned;
+mod choice;
+mod error;
+mod openai_chat;
+pub mod price;
+mod provider;
+mod recorded;
+mod script;
+mod settings;
+mod wire;
+
+pub use choice::Choice;
+pub use error::Error;
+pub use provider::{Provider, client, open};
+pub use settings::{Deadlines, RetryPolicy, Settings};

@@ -1,0 +1,66 @@
+//! Opening a model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schema::InstanceId;
+
+use crate::choice::Choice;
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::{recorded, script};
+
+/// A model that is ready to be asked, shared by all attempts of a run.
+pub trait Provider: Send + Sync {
+    /// The model as given, `provider:name`.
+    fn name(&self) -> &str;
+    /// Whether replies carry their cost, so that a limit on it can hold.
+    fn price_known(&self) -> bool;
+    /// The model as one attempt sees it; recorded replies start from the first.
+    ///
+    /// # Errors
+    /// When there are no recorded replies for the instance, or they cannot be read.
+    fn model(
+        &self,
+        instance: &InstanceId,
+        sample: u32,
+    ) -> Result<Arc<dyn agent::ports::Model>, Error>;
+}
+
+/// Makes a model ready. Files of replies are read here where one serves all instances, so that mistakes show at the start.
+///
+/// # Errors
+/// When the settings cannot work or the replies cannot be read.
+pub fn open(
+    choice: &Choice,
+    settings: Settings,
+    client: reqwest::Client,
+) -> Result<Arc<dyn Provider>, Error> {
+    Ok(match choice {
+        Choice::OpenAi { .. } => {
+            let _ = (settings, client);
+            return Err(Error::Setting {
+                field: "model",
+                problem: "chat completions are not built yet".into(),
+            });
+        }
+        Choice::Script { path } => Arc::new(script::Scripts::open(choice, path)?),
+        Choice::Replay { path } => Arc::new(recorded::Recordings::open(choice, path)?),
+    })
+}
+
+/// The HTTP client of a run: TLS by rustls with ring, connections kept alive, proxies from the environment.
+///
+/// # Errors
+/// When the system's certificates cannot be loaded.
+pub fn client(connect_timeout: Duration) -> Result<reqwest::Client, Error> {
+    // A second caller finds a provider installed: that one serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .user_agent(concat!("patchmill/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect_timeout)
+        .tcp_nodelay(true)
+        .pool_max_idle_per_host(usize::MAX)
+        .build()
+        .map_err(Error::Client)
+}
