@@ -2,4 +2,6 @@
 
 pub mod clock;
 pub mod dispatcher;
+pub mod error;
 pub mod settings;
+pub mod store;
