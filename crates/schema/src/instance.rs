@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 /// Longest file name made of an instance id, in bytes; leaves room for suffixes such as `.s2.patch` below the 255 of most file systems.
-const MAX_FILE_NAME: usize = 120;
+const MAX_FILE_NAME: usize = 160;
+
+/// Hexadecimal digits of an id's SHA-256 in a file name that cannot be the id itself.
+const DIGEST_DIGITS: usize = 12;
 
 /// Identifier of an instance, exactly as its dataset spells it. It may hold anything: never use it as a path, use [`InstanceId::file_name`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,34 +28,67 @@ impl InstanceId {
 
     /// One safe path component for this id: a pure function, so that it stays the same when the selection grows.
     ///
-    /// Lower-case ids of letters, digits, `.`, `_` and `-` are kept. Any other id is cleaned and gets 12 hexadecimal digits of its SHA-256:
-    /// upper case too, since two ids that differ only in case are one file on some file systems.
+    /// An id of lower-case letters, digits, `.`, `_` and `-` is kept. Any other is cleaned and gets twelve hexadecimal digits of its SHA-256: upper
+    /// case too, since two ids that differ only in case are one file on some file systems, and ids that look like a name this function
+    /// makes, or like a name with the suffix of a sample.
     pub fn file_name(&self) -> String {
-        let plain =
-            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
-        let starts_well = self
-            .0
-            .starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-        if starts_well && self.0.len() <= MAX_FILE_NAME && self.0.chars().all(plain) {
+        if self.is_file_name() {
             return self.0.clone();
         }
-        let cleaned: String = self
-            .0
-            .chars()
-            .map(|c| {
-                if plain(c) || c.is_ascii_uppercase() {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .take(MAX_FILE_NAME - 13)
-            .collect();
-        let cleaned = cleaned.trim_start_matches(['.', '-']);
-        let digest = Sha256::digest(self.0.as_bytes());
-        let [a, b, c, d, e, f, ..] = <[u8; 32]>::from(digest);
-        format!("{cleaned}-{a:02x}{b:02x}{c:02x}{d:02x}{e:02x}{f:02x}")
+        let digest = Sha256::digest(self.0.as_bytes())
+            .iter()
+            .take(DIGEST_DIGITS / 2)
+            .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let digest = format!("{digest:0DIGEST_DIGITS$x}");
+        let room = MAX_FILE_NAME - DIGEST_DIGITS - 1;
+        let cleaned: String = self.0.chars().take(room).map(cleaned).collect();
+        match cleaned.trim_start_matches(['.', '-']) {
+            "" => format!("id-{digest}"),
+            cleaned => format!("{cleaned}-{digest}"),
+        }
     }
+
+    /// Whether the id can be a file name as it is, on every file system, without being taken for another id's.
+    fn is_file_name(&self) -> bool {
+        let starts_well = self
+            .0
+            .starts_with(|first: char| first.is_ascii_lowercase() || first.is_ascii_digit());
+        starts_well
+            && self.0.len() <= MAX_FILE_NAME
+            && self.0.chars().all(is_plain)
+            && !self.0.ends_with('.')
+            && !ends_like_digest(&self.0)
+            && !ends_like_sample(&self.0)
+    }
+}
+
+/// Whether a character is the same in every file system's eyes.
+fn is_plain(character: char) -> bool {
+    character.is_ascii_lowercase()
+        || character.is_ascii_digit()
+        || matches!(character, '.' | '_' | '-')
+}
+
+fn cleaned(character: char) -> char {
+    if is_plain(character) || character.is_ascii_uppercase() {
+        character
+    } else {
+        '_'
+    }
+}
+
+/// `…-0123456789ab`, as [`InstanceId::file_name`] ends the names that it makes.
+fn ends_like_digest(id: &str) -> bool {
+    id.rsplit_once('-').is_some_and(|(_, end)| {
+        end.len() == DIGEST_DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// `….s2`, as the files of an instance's second sample are named.
+fn ends_like_sample(id: &str) -> bool {
+    id.rsplit_once(".s").is_some_and(|(_, number)| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 impl std::fmt::Display for InstanceId {
@@ -105,4 +141,109 @@ pub struct AnswerKey {
     pub eval_timeout: Option<u64>,
     /// Every field of the row that no typed field holds, verbatim.
     pub extra: Map<String, Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file_name(id: &str) -> String {
+        InstanceId::new(id).file_name()
+    }
+
+    /// What a name must be to name one file in one directory everywhere.
+    fn is_safe(name: &str) -> bool {
+        !name.is_empty()
+            && name.len() <= MAX_FILE_NAME
+            && name.chars().all(|c| is_plain(c) || c.is_ascii_uppercase())
+            && !name.starts_with(['.', '-'])
+            && !name.ends_with('.')
+    }
+
+    #[test]
+    fn ids_of_the_usual_shape_are_their_own_file_name() {
+        for id in [
+            "django__django-11099",
+            "scikit-learn__scikit-learn-13779",
+            "getmoto__moto.694ce1f4.pr_7331",
+            "instance_flipt-io__flipt-e50808c03e4b9d25a6a78af9c61a3b1616ea356b",
+            "instance_internetarchive__openlibrary-\
+             395e5e20fab9cad517243372fa3c3c5d9e09ab2a-v7eee2454f617569fd6889f2211f75bc02a35f9f8",
+            "1",
+        ] {
+            assert_eq!(file_name(id), id);
+        }
+    }
+
+    #[test]
+    fn hostile_ids_get_a_safe_name_each() {
+        let long = "x".repeat(300);
+        let longer = "x".repeat(301);
+        let ids = [
+            "",
+            ".",
+            "..",
+            "...",
+            "-",
+            "--help",
+            "../x",
+            "../../etc/passwd",
+            "/etc/passwd",
+            "a/b",
+            "a\\b",
+            "a\0b",
+            "a\nb",
+            "a b",
+            "a.",
+            "a..",
+            "A",
+            "a",
+            "Ab",
+            "aB",
+            "AB",
+            "org/repo:pr-1",
+            "\u{e4}",
+            "a\u{308}",
+            "\u{1f600}",
+            "\u{202e}x",
+            "_x",
+            "x.s2",
+            "x.s",
+            "x",
+            &long,
+            &longer,
+        ];
+        let names: Vec<String> = ids.iter().map(|id| file_name(id)).collect();
+        for (id, name) in ids.iter().zip(&names) {
+            assert!(is_safe(name), "{id:?} gives {name:?}");
+        }
+        let distinct: HashSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+        assert_eq!(distinct.len(), ids.len(), "{names:?}");
+    }
+
+    #[test]
+    fn a_made_name_cannot_be_taken_by_another_id() {
+        let made = file_name("a/b");
+        assert_ne!(file_name(&made), made);
+        assert_ne!(file_name("x.s2"), "x.s2");
+    }
+
+    proptest! {
+        #[test]
+        fn any_id_gets_a_safe_name(id in any::<String>()) {
+            let name = file_name(&id);
+            prop_assert!(is_safe(&name), "{:?}", name);
+            prop_assert!(name == id || file_name(&name) != name);
+        }
+
+        #[test]
+        fn different_ids_get_different_names(one in "[a-bA-B/._-]{0,6}", other in "[a-bA-B/._-]{0,6}") {
+            let same = file_name(&one).eq_ignore_ascii_case(&file_name(&other));
+            prop_assert_eq!(same, one == other);
+        }
+    }
 }
