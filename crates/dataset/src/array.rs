@@ -1,0 +1,202 @@
+//! The elements of a JSON array, one at a time: the array is never held as a whole.
+
+use std::io::BufRead;
+
+use crate::error::Error;
+use crate::position::Position;
+use crate::source::{Place, RawRow};
+
+/// Where the reader stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the opening bracket.
+    Start,
+    /// After it.
+    Opened,
+    /// After an element.
+    AfterElement,
+    /// After a comma.
+    AfterComma,
+    /// After the closing bracket, or after an error.
+    Ended,
+}
+
+/// Finds the elements of an array without understanding them: it only counts brackets outside strings.
+#[derive(Debug)]
+pub(crate) struct Elements<R> {
+    input: R,
+    place: Place,
+    at: Position,
+    state: State,
+}
+
+impl<R: BufRead> Elements<R> {
+    pub(crate) fn new(input: R, place: Place, start: Position) -> Self {
+        Self {
+            input,
+            place,
+            at: start,
+            state: State::Start,
+        }
+    }
+
+    /// The next byte, not taken.
+    fn peek(&mut self) -> Result<Option<u8>, Error> {
+        let buffered = self
+            .input
+            .fill_buf()
+            .map_err(|source| self.place.read(source))?;
+        Ok(buffered.first().copied())
+    }
+
+    fn take(&mut self, byte: u8) {
+        self.input.consume(1);
+        self.at = self.at.after(&[byte]);
+    }
+
+    fn malformed(&self, problem: &str) -> Error {
+        self.place
+            .malformed(self.at.line, self.at.indent + 1, problem)
+    }
+
+    fn advance(&mut self) -> Result<Option<RawRow>, Error> {
+        while let Some(byte) = self.peek()? {
+            match (self.state, byte) {
+                (_, b' ' | b'\t' | b'\r' | b'\n') => self.take(byte),
+                (State::Start, _) => {
+                    self.take(byte);
+                    self.state = State::Opened;
+                }
+                (State::Opened | State::AfterElement, b']') => {
+                    self.take(byte);
+                    self.state = State::Ended;
+                }
+                (State::AfterElement, b',') => {
+                    self.take(byte);
+                    self.state = State::AfterComma;
+                }
+                (State::AfterElement, _) => {
+                    return Err(self.malformed("expected `,` or `]` after a row"));
+                }
+                (State::AfterComma, b']') => {
+                    return Err(self.malformed("trailing comma before `]`"));
+                }
+                (State::Opened | State::AfterComma, b'{') => {
+                    let row = self.element()?;
+                    self.state = State::AfterElement;
+                    return Ok(Some(row));
+                }
+                (State::Opened | State::AfterComma, _) => {
+                    return Err(Error::NotARow {
+                        path: self.place.path.clone(),
+                        line: self.at.line,
+                        found: kind_of(byte),
+                    });
+                }
+                (State::Ended, _) => {
+                    return Err(self.malformed("trailing characters after the array"));
+                }
+            }
+        }
+        if self.state == State::Ended {
+            return Ok(None);
+        }
+        Err(self.malformed("the file ends before the array is closed"))
+    }
+
+    /// Takes one object, from its brace to the brace that closes it.
+    fn element(&mut self) -> Result<RawRow, Error> {
+        let start = self.at;
+        let mut bytes = Vec::new();
+        let mut scanner = Scanner::default();
+        loop {
+            let buffered = self
+                .input
+                .fill_buf()
+                .map_err(|source| self.place.read(source))?;
+            if buffered.is_empty() {
+                return Err(self.place.malformed(
+                    self.at.line,
+                    self.at.indent + 1,
+                    format!(
+                        "the file ends inside the row that starts on line {}",
+                        start.line
+                    ),
+                ));
+            }
+            let (length, closed) = scanner.scan(buffered);
+            let taken = buffered.get(..length).unwrap_or(buffered);
+            bytes.extend_from_slice(taken);
+            self.at = self.at.after(taken);
+            self.input.consume(length);
+            if bytes.len() > self.place.limit {
+                return Err(self.place.huge(start.line));
+            }
+            if closed {
+                return Ok(RawRow {
+                    start,
+                    bytes,
+                    key: None,
+                });
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Elements<R> {
+    type Item = Result<RawRow, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance();
+        if next.is_err() {
+            self.state = State::Ended;
+        }
+        next.transpose()
+    }
+}
+
+/// Depth of brackets, through strings and escapes.
+#[derive(Debug, Default)]
+struct Scanner {
+    depth: u64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Scanner {
+    /// Bytes of `chunk` up to where the value closes, and whether it does.
+    fn scan(&mut self, chunk: &[u8]) -> (usize, bool) {
+        for (index, byte) in chunk.iter().enumerate() {
+            if self.escaped {
+                self.escaped = false;
+                continue;
+            }
+            match byte {
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return (index + 1, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        (chunk.len(), false)
+    }
+}
+
+/// Name of the value that starts with `first`.
+pub(crate) fn kind_of(first: u8) -> &'static str {
+    match first {
+        b'{' => "an object",
+        b'[' => "an array",
+        b'"' => "a string",
+        b't' | b'f' => "a boolean",
+        b'n' => "null",
+        b'-' | b'0'..=b'9' => "a number",
+        _ => "something that is not JSON",
+    }
+}

@@ -1,0 +1,352 @@
+//! Everything that can be wrong with a dataset or a selection.
+
+use std::path::PathBuf;
+
+/// An id that was asked for and is not there, with the ids that look most like it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// As it was asked for.
+    pub id: String,
+    /// Ids of the dataset that look like it, the likest first.
+    pub nearest: Vec<String>,
+}
+
+/// What is wrong with a dataset or a selection: a mistake of its author or of the person who named it, never of an agent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be opened or read.
+    #[error("cannot read dataset {}", path.display())]
+    Read {
+        /// The dataset.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The path is a directory.
+    #[error("dataset {} is a directory", path.display())]
+    IsDirectory {
+        /// The path.
+        path: PathBuf,
+        /// Files in it that look like datasets.
+        candidates: Vec<PathBuf>,
+    },
+    /// There is no row.
+    #[error("dataset {} holds no rows", path.display())]
+    Empty {
+        /// The dataset.
+        path: PathBuf,
+    },
+    /// The file is of a kind that is not read.
+    #[error("dataset {} is {found}, not JSON", path.display())]
+    UnsupportedFormat {
+        /// The dataset.
+        path: PathBuf,
+        /// What it is, such as `a Parquet file`.
+        found: &'static str,
+        /// How to get at its rows.
+        hint: &'static str,
+    },
+    /// Bytes that are not UTF-8.
+    #[error("dataset {}, line {line}, byte {column}: not UTF-8", path.display())]
+    NotUtf8 {
+        /// The dataset.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// Byte in the line, from 1.
+        column: u64,
+    },
+    /// Text that is not JSON.
+    #[error("dataset {}, line {line}, column {column}: {problem}", path.display())]
+    Malformed {
+        /// The dataset.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// Byte in the line, from 1.
+        column: u64,
+        /// What the parser met.
+        problem: String,
+        /// How such a thing comes about, where it is known.
+        hint: Option<&'static str>,
+    },
+    /// A row over the limit.
+    #[error("dataset {}, line {line}: the row is larger than {limit} bytes", path.display())]
+    HugeRow {
+        /// The dataset.
+        path: PathBuf,
+        /// Line where it starts, from 1.
+        line: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// A value where a row should be.
+    #[error("dataset {}, line {line}: a row must be a JSON object, found {found}", path.display())]
+    NotARow {
+        /// The dataset.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What is there, such as `a number`.
+        found: &'static str,
+    },
+    /// A field that every row must have is absent or null.
+    #[error("dataset {}, line {line}{}: the row has no `{field}`", path.display(), of(id.as_ref()))]
+    MissingField {
+        /// The dataset.
+        path: PathBuf,
+        /// Line where the row starts, from 1.
+        line: u64,
+        /// The row's id, where it is known.
+        id: Option<String>,
+        /// The field.
+        field: &'static str,
+        /// The fields that the row has.
+        present: Vec<String>,
+    },
+    /// A field whose value is not what it must be.
+    #[error("dataset {}, line {line}{}: field `{field}` {problem}", path.display(), of(id.as_ref()))]
+    BadField {
+        /// The dataset.
+        path: PathBuf,
+        /// Line where the row starts, from 1.
+        line: u64,
+        /// The row's id, where it is known.
+        id: Option<String>,
+        /// The field, as the row spells it.
+        field: String,
+        /// What is wrong, as the end of a sentence.
+        problem: String,
+    },
+    /// Two rows with one id.
+    #[error("dataset {}: instance {id:?} is on line {first} and again on line {second}", path.display())]
+    DuplicateId {
+        /// The dataset.
+        path: PathBuf,
+        /// The id.
+        id: String,
+        /// Line of the first row.
+        first: u64,
+        /// Line of the second.
+        second: u64,
+    },
+    /// Two ids that would share one file name.
+    #[error("dataset {}, line {line}: instances {id:?} and {other:?} would share one file name", path.display())]
+    FileNameClash {
+        /// The dataset.
+        path: PathBuf,
+        /// Line of the second row.
+        line: u64,
+        /// Its id.
+        id: String,
+        /// The id that came first.
+        other: String,
+    },
+    /// The file holds several splits and none was chosen, or one that it does not hold.
+    #[error("dataset {} holds the splits {}{}", path.display(), splits.join(", "), match wanted { Some(wanted) => format!(", not {wanted:?}"), None => String::new() })]
+    Split {
+        /// The dataset.
+        path: PathBuf,
+        /// What it holds.
+        splits: Vec<String>,
+        /// What was asked for.
+        wanted: Option<String>,
+    },
+
+    /// Ids that the dataset does not hold.
+    #[error("{}", unknown_ids(unknown))]
+    UnknownIds {
+        /// Each with its nearest names.
+        unknown: Vec<Unknown>,
+        /// Instances in the dataset.
+        total: usize,
+    },
+    /// The id file cannot be read.
+    #[error("cannot read id file {}", path.display())]
+    IdFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The filter is not a regular expression.
+    #[error("filter {pattern:?} is not a regular expression")]
+    Filter {
+        /// As given.
+        pattern: String,
+        /// Where it breaks.
+        source: Box<regex::Error>,
+    },
+    /// The slice cannot be read.
+    #[error("slice {text:?} {problem}")]
+    Slice {
+        /// As given.
+        text: String,
+        /// What is wrong, as the end of a sentence.
+        problem: &'static str,
+    },
+    /// The shard cannot be read.
+    #[error("shard {text:?} {problem}")]
+    Shard {
+        /// As given.
+        text: String,
+        /// What is wrong, as the end of a sentence.
+        problem: &'static str,
+    },
+    /// Nothing is left.
+    #[error("no instance is left after {step}: {before} before it")]
+    EmptySelection {
+        /// The step that left nothing, such as `--filter "django.*"`.
+        step: String,
+        /// Instances before that step.
+        before: usize,
+    },
+
+    /// The repository of a row is nowhere.
+    #[error("instance {id:?}: its repository is in none of {} places: {}", tried.len(), list(tried))]
+    RepositoryMissing {
+        /// The instance.
+        id: String,
+        /// Its `repo`, possibly empty.
+        repo: String,
+        /// Where it was looked for.
+        tried: Vec<PathBuf>,
+    },
+    /// Nothing says where the repository of a row is.
+    #[error("instance {id:?}: nothing says where its repository is")]
+    RepositoryUnnamed {
+        /// The instance.
+        id: String,
+        /// Its `repo`, possibly empty.
+        repo: String,
+    },
+    /// A repository name that would lead out of the directory of repositories.
+    #[error("instance {id:?}: repository name {repo:?} cannot be used as a directory name")]
+    HostileRepository {
+        /// The instance.
+        id: String,
+        /// Its `repo`.
+        repo: String,
+    },
+}
+
+impl Error {
+    /// What a person can do about it, one sentence each.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Read { source, .. } => match source.kind() {
+                std::io::ErrorKind::NotFound => vec!["check the path given to --dataset".into()],
+                std::io::ErrorKind::PermissionDenied => vec!["make the file readable for this user".into()],
+                _ => vec![],
+            },
+            Self::IsDirectory { candidates, .. } if candidates.is_empty() => {
+                vec!["name a .json or .jsonl file".into()]
+            }
+            Self::IsDirectory { candidates, .. } => vec![format!("name a file in it: {}", list(candidates))],
+            Self::Empty { .. } => vec!["a dataset has one JSON object for each issue: an array in .json, one a line in .jsonl".into()],
+            Self::UnsupportedFormat { hint, .. } => vec![(*hint).into()],
+            Self::NotUtf8 { .. } => vec!["convert the file to UTF-8, for example with iconv".into()],
+            Self::Malformed { hint, .. } => hint.iter().map(|hint| (*hint).into()).collect(),
+            Self::HugeRow { .. } => vec!["a row holds text and patches only: is a file or a log inside it?".into()],
+            Self::NotARow { .. } => vec!["each row is an object such as {\"instance_id\": …, \"problem_statement\": …}".into()],
+            Self::MissingField { field, present, .. } => missing_field(field, present),
+            Self::BadField { .. } | Self::FileNameClash { .. } => vec![],
+            Self::DuplicateId { .. } => vec!["remove or rename one of the two rows".into()],
+            Self::Split { wanted: None, .. } => vec!["choose one with --split".into()],
+            Self::Split { .. } => vec!["choose one that it holds with --split".into()],
+            Self::UnknownIds { unknown, total } => unknown_hints(unknown, *total),
+            Self::IdFile { .. } => vec!["an id file has one instance id a line".into()],
+            Self::Filter { .. } => vec!["the filter must match a whole instance id; escape special characters with a backslash".into()],
+            Self::Slice { .. } => vec!["a slice is START:END or START:END:STEP as in Python, such as 0:10, -5: or ::2".into()],
+            Self::Shard { .. } => vec!["a shard is I/N with I from 1 to N, such as 1/4".into()],
+            Self::EmptySelection { .. } => vec!["loosen it; filters match whole ids, so end a prefix with .*".into()],
+            Self::RepositoryMissing { .. } => vec!["a repository may be a work tree, a bare repository (NAME.git) or a bundle (NAME.bundle)".into()],
+            Self::RepositoryUnnamed { repo, .. } if repo.is_empty() => vec!["give the row a `repo_path`, relative to the dataset file".into()],
+            Self::RepositoryUnnamed { repo, .. } => vec![format!("give the row a `repo_path`, or a directory that holds {} with --repos", repo.replace('/', "__"))],
+            Self::HostileRepository { .. } => vec!["`repo` is owner/name".into()],
+        }
+    }
+}
+
+fn of(id: Option<&String>) -> String {
+    id.map(|id| format!(", instance {id:?}"))
+        .unwrap_or_default()
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let shown: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    shown.join(", ")
+}
+
+fn missing_field(field: &str, present: &[String]) -> Vec<String> {
+    let near = nearest(field, present.iter().map(String::as_str), 1);
+    match near.first() {
+        Some(near) => vec![format!("the row has `{near}`: is it meant?")],
+        None => vec![format!(
+            "the row has {}",
+            if present.is_empty() {
+                "no field at all".into()
+            } else {
+                present.join(", ")
+            }
+        )],
+    }
+}
+
+fn unknown_ids(unknown: &[Unknown]) -> String {
+    let shown: Vec<_> = unknown
+        .iter()
+        .take(5)
+        .map(|one| format!("{:?}", one.id))
+        .collect();
+    let more = match unknown.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("the dataset has no instance {}{more}", shown.join(", "))
+}
+
+fn unknown_hints(unknown: &[Unknown], total: usize) -> Vec<String> {
+    let near = unknown.iter().take(5).filter(|one| !one.nearest.is_empty());
+    let mut hints: Vec<_> = near
+        .map(|one| format!("instead of {:?}: {}", one.id, one.nearest.join(", ")))
+        .collect();
+    if hints.is_empty() {
+        hints.push(format!(
+            "none of its {total} ids looks like it; ids are compared exactly"
+        ));
+    }
+    hints
+}
+
+/// The names most like `wanted`, at most `count`, the likest first; names that are not alike are left out.
+pub(crate) fn nearest<'a>(
+    wanted: &str,
+    names: impl Iterator<Item = &'a str>,
+    count: usize,
+) -> Vec<String> {
+    let lower = wanted.to_lowercase();
+    let mut scored: Vec<(f64, &str)> = names
+        .map(|name| (likeness(&lower, &name.to_lowercase()), name))
+        .filter(|(score, _)| *score >= 0.75)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    scored
+        .into_iter()
+        .take(count)
+        .map(|(_, name)| name.to_owned())
+        .collect()
+}
+
+/// From 0 to 1; a name that holds the other one is alike however much longer it is.
+fn likeness(wanted: &str, name: &str) -> f64 {
+    let edits = strsim::normalized_damerau_levenshtein(wanted, name);
+    if wanted.len() >= 3 && name.contains(wanted) {
+        return edits.max(0.9);
+    }
+    edits
+}
