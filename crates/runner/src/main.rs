@@ -1,2 +1,7 @@
 //! The `runner` binary.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    runner::cli::run(std::env::args_os().collect()).into()
+}

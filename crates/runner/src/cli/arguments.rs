@@ -1,0 +1,150 @@
+//! What each command takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::layers::Options;
+
+/// A SWE-bench-style batch task runner: a dataset of issues in; patches, trajectories, predictions and verdicts out
+#[derive(Debug, Parser)]
+#[command(name = "runner", version, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Progress {
+    /// A bar on a terminal, plain lines elsewhere
+    #[default]
+    Auto,
+    /// A bar, and a line for each running instance
+    Bar,
+    /// A line for each finished instance
+    Plain,
+    /// Nothing
+    None,
+}
+
+/// What stdout holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text for people
+    #[default]
+    Human,
+    /// One JSON object
+    Json,
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Global {
+    /// What stdout holds; everything else goes to stderr
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "human")]
+    pub format: Format,
+    /// How progress is shown
+    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
+    pub progress: Progress,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Say more: -v what happens, -vv every step
+    #[arg(long, short, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    pub verbose: u8,
+    /// Say nothing but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// Where settings come from besides flags.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Configuration")]
+pub struct Config {
+    /// Preset by name, or file by path; given several times, later ones win
+    #[arg(long, short, value_name = "NAME|FILE")]
+    pub config: Vec<String>,
+    /// Any setting by its key, such as `max_steps=50` or `extra_body.top_p=0.9`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Solve the issues of a dataset, or one issue in one repository
+    Run(Box<Run>),
+}
+
+/// `runner run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Settings that files and variables can hold too.
+    #[command(flatten)]
+    pub options: Options,
+    /// Where else settings come from.
+    #[command(flatten)]
+    pub config: Config,
+    /// What concerns this command line alone.
+    #[command(flatten)]
+    pub once: Once,
+    /// Print every setting that applies with its origin, and stop
+    #[arg(long, help_heading = "Configuration")]
+    pub print_config: bool,
+}
+
+/// How an existing run directory is taken up again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Resume {
+    /// Unfinished attempts start again, clean
+    Restart,
+    /// Unfinished attempts do again what was recorded, then go on
+    Replay,
+}
+
+/// Flags that no file holds, since they mean one run.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Once {
+    /// Repository to work on, instead of a dataset: a work tree, a bare repository or a bundle
+    #[arg(long, help_heading = "One issue in one repository", value_name = "PATH", value_hint = ValueHint::AnyPath, requires = "task", conflicts_with = "dataset")]
+    pub repo: Option<PathBuf>,
+    /// File with the issue's text, `-` for standard input
+    #[arg(long, help_heading = "One issue in one repository", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "repo")]
+    pub task: Option<PathBuf>,
+    /// Put the patch into the work tree when the attempt completed and the patch applies cleanly
+    #[arg(long, help_heading = "One issue in one repository", requires = "repo")]
+    pub apply: bool,
+    /// Go on with the run in `--out`
+    #[arg(long, help_heading = "Run", value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "restart")]
+    pub resume: Option<Resume>,
+    /// Give finished instances a new attempt: `infra`, `failed`, `empty`, `stopped[:REASON]`, `unresolved`, `cancelled`, or an id
+    #[arg(
+        long,
+        help_heading = "Run",
+        value_name = "WHICH",
+        value_delimiter = ',',
+        requires = "resume"
+    )]
+    pub retry: Vec<String>,
+    /// Say what would be done, and stop
+    #[arg(long, help_heading = "Run")]
+    pub dry_run: bool,
+}

@@ -1,0 +1,91 @@
+//! Exit codes, and which one wins when several apply.
+
+/// How the process ends. The numbers are part of the command line's contract; the README lists them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Exit {
+    /// All selected instances reached an end of their own and every gate asked for is met.
+    #[default]
+    Success,
+    /// A gate was not met, or a replay diverged.
+    Gate,
+    /// The command line, a configuration file or the dataset is wrong; nothing was started.
+    Usage,
+    /// More infrastructure failures than `--max-infra-failures`.
+    Infrastructure,
+    /// The run was stopped early: credentials, billing, budget, breaker, engine.
+    Aborted,
+    /// A bug in Patchmill.
+    Bug,
+    /// SIGINT.
+    Interrupted,
+    /// SIGTERM.
+    Terminated,
+}
+
+impl Exit {
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Gate => 1,
+            Self::Usage => 2,
+            Self::Infrastructure => 3,
+            Self::Aborted => 4,
+            Self::Bug => 70,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+
+    /// The one that is reported when both apply: signals, then bugs, aborts, infrastructure, gates.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        if other.rank() > self.rank() {
+            other
+        } else {
+            self
+        }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Gate => 1,
+            Self::Infrastructure => 2,
+            Self::Aborted => 3,
+            Self::Usage => 4,
+            Self::Bug => 5,
+            Self::Interrupted | Self::Terminated => 6,
+        }
+    }
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exit;
+
+    #[test]
+    fn the_graver_end_wins_in_either_order() {
+        let order = [
+            Exit::Success,
+            Exit::Gate,
+            Exit::Infrastructure,
+            Exit::Aborted,
+            Exit::Usage,
+            Exit::Bug,
+            Exit::Interrupted,
+        ];
+        for (weak, &lesser) in order.iter().enumerate() {
+            for &greater in &order[weak..] {
+                assert_eq!(lesser.or(greater), greater);
+                assert_eq!(greater.or(lesser), greater);
+            }
+        }
+    }
+}

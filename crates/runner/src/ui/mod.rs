@@ -1,0 +1,8 @@
+//! The only place that prints. stdout is data, stderr is everything else.
+
+pub mod escape;
+mod plural;
+mod printer;
+
+pub use plural::count;
+pub use printer::{Printer, Style, clap_error};
