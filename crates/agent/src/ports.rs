@@ -1,6 +1,6 @@
 //! What the agent needs from outside: a model to ask and a workspace to act on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -71,6 +71,61 @@ pub struct Request {
     pub time_left: Option<Duration>,
     /// Ends the request early.
     pub cancel: CancellationToken,
+    /// Where waiting for a turn is noted while it lasts.
+    pub waits: Waits,
+}
+
+/// Time that a request spends waiting for its turn: in the limiter and between tries.
+///
+/// The provider runs such waits through [`Waits::during`]; the driver reads it, since waiting does not count towards the wall-time limit.
+#[derive(Debug, Clone, Default)]
+pub struct Waits(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    past: Duration,
+    since: Option<tokio::time::Instant>,
+}
+
+/// Closes a wait also when its future is dropped.
+struct OpenWait<'a>(&'a Waits);
+
+impl Drop for OpenWait<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        if let Some(since) = waiting.since.take() {
+            waiting.past += since.elapsed();
+        }
+    }
+}
+
+impl Waits {
+    /// Runs a wait and counts the time that it takes. Waits of one request follow each other.
+    pub async fn during<T>(&self, wait: impl Future<Output = T>) -> T {
+        self.lock().since = Some(tokio::time::Instant::now());
+        let open = OpenWait(self);
+        let value = wait.await;
+        drop(open);
+        value
+    }
+
+    /// Time waited so far, a wait that still lasts included.
+    pub fn total(&self) -> Duration {
+        let waiting = self.lock();
+        waiting.past
+            + waiting
+                .since
+                .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Whether the request waits right now.
+    pub fn is_waiting(&self) -> bool {
+        self.lock().since.is_some()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A model as one attempt sees it. It owns no history: everything it needs is in the request.
@@ -219,7 +274,13 @@ pub trait Recorder: Send {
     fn append(&mut self, record: &schema::Record) -> std::io::Result<()>;
 }
 
-/// The driver's clock: milliseconds since the attempt started, and sleeping. Tests move it by hand.
+/// Sees every record once it is safe in the log. It cannot change the run: a panic in it is caught and logged.
+pub trait Observer: Send + Sync {
+    /// Called once for each record, in order.
+    fn on_record(&self, record: &schema::Record);
+}
+
+/// The driver's clock. Waiting for deadlines goes through `tokio::time`, so that tests which pause it move both.
 pub trait Clock: Send + Sync {
     /// Time since the attempt started.
     fn elapsed(&self) -> schema::Elapsed;

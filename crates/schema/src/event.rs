@@ -29,6 +29,16 @@ pub struct ModelFailure {
     /// Failed tries, the last one included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retries: Vec<Retry>,
+    /// Milliseconds spent waiting for a free place at the endpoint and between tries; measured by the driver.
+    #[serde(default, skip_serializing_if = "crate::message::is_zero")]
+    pub waited_ms: u64,
+}
+
+impl ModelFailure {
+    /// Milliseconds that do not count towards the wall-time limit.
+    pub fn waited_ms(&self) -> u64 {
+        crate::message::waited_ms(self.waited_ms, &self.retries)
+    }
 }
 
 /// What running a tool brought: the result for the model, and what was measured.
@@ -157,10 +167,11 @@ pub enum Event {
         /// Text for the model.
         text: String,
     },
-    /// Old outputs were left out of the view from now on.
+    /// The conversation was condensed: old outputs are left out of the view from now on.
     Elided {
-        /// Calls whose outputs the model no longer sees.
-        call_ids: Vec<String>,
+        /// Outputs of all turns before this position (from 0, the head not counted) are left out. Positions and not call ids, since some
+        /// servers use the same ids in every reply. The position of the last time means that nothing more could be saved.
+        before: usize,
     },
     /// The attempt ended. Nothing follows.
     Finished {

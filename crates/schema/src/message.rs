@@ -119,6 +119,32 @@ pub struct Reply {
     /// Milliseconds between sending the request and the end of the reply, retries and waits left out.
     #[serde(default)]
     pub elapsed_ms: u64,
+    /// Milliseconds spent waiting for a free place at the endpoint and between tries; measured by the driver.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited_ms: u64,
+}
+
+impl Reply {
+    /// Milliseconds that do not count towards the wall-time limit.
+    pub fn waited_ms(&self) -> u64 {
+        waited_ms(self.waited_ms, &self.retries)
+    }
+}
+
+/// The measured wait, or what the tries say where nothing was measured.
+pub(crate) fn waited_ms(measured: u64, retries: &[Retry]) -> u64 {
+    let between_tries = retries
+        .iter()
+        .fold(0_u64, |sum, retry| sum.saturating_add(retry.waited_ms));
+    measured.max(between_tries)
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The unit of a conversation after its head: what one side said.

@@ -1,0 +1,66 @@
+//! `bash`: a command in the agent's shell.
+
+use std::time::Duration;
+
+use super::action::Bash;
+use super::{CallLimits, Said, Toolbox, Trouble, output};
+use crate::ports::{Command, CommandEnd, CommandOutput};
+
+/// Ends the shell; the workspace starts a new one and says what was kept.
+const RESTART: &str = "exit 0";
+
+impl Toolbox {
+    pub(super) async fn bash(&mut self, bash: &Bash, limits: CallLimits) -> Result<Said, Trouble> {
+        match bash {
+            Bash::Run { command, timeout } => {
+                let wanted = timeout.unwrap_or(self.limits.command_timeout);
+                let command = self.command(command.clone(), wanted, limits);
+                let output = self.workspace.run(&command).await?;
+                self.said(&output, command.timeout).await
+            }
+            Bash::Restart => {
+                let command = self.command(RESTART.to_owned(), self.limits.command_timeout, limits);
+                let output = self.workspace.run(&command).await?;
+                let note = output.shell_note.unwrap_or_default();
+                Ok(Said::done(
+                    format!("The shell was started afresh. {note}").trim_end(),
+                ))
+            }
+        }
+    }
+
+    pub(super) fn command(&self, text: String, wanted: Duration, limits: CallLimits) -> Command {
+        let timeout = wanted.min(self.limits.max_command_timeout);
+        Command {
+            text,
+            timeout: limits.time_left.map_or(timeout, |left| left.min(timeout)),
+            cancel: limits.cancel,
+        }
+    }
+
+    pub(super) async fn said(
+        &self,
+        output: &CommandOutput,
+        timeout: Duration,
+    ) -> Result<Said, Trouble> {
+        let cut = output.total > self.limits.max_output as u64;
+        if cut {
+            self.workspace.keep_output(output).await?;
+        }
+        let (exit_code, is_error, timed_out) = match output.end {
+            CommandEnd::Exited(code) | CommandEnd::ShellEnded(code) => (Some(code), false, false),
+            CommandEnd::TimedOut => (None, true, true),
+            CommandEnd::Idle | CommandEnd::OutputLimit | CommandEnd::Cancelled => {
+                (None, true, false)
+            }
+        };
+        Ok(Said {
+            text: output::render(output, timeout, self.limits.max_output),
+            is_error,
+            exit_code,
+            timed_out,
+            output_sha256: cut.then(|| output.sha256.clone()),
+            output_bytes: Some(output.total),
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! `search`: `git grep` where there is a repository, `grep` elsewhere.
+
+use super::action::Search;
+use super::{CallLimits, Said, Toolbox, Trouble, output};
+use crate::ports::CommandEnd;
+
+/// Bytes of one line that are shown: a minified file is one line.
+const LINE_BYTES: usize = 400;
+
+impl Toolbox {
+    pub(super) async fn search(
+        &mut self,
+        search: &Search,
+        limits: CallLimits,
+    ) -> Result<Said, Trouble> {
+        let path = self.absolute(search.path.as_deref().unwrap_or(""));
+        if self.workspace.entry(&path).await?.is_none() {
+            return Ok(Said::refused(format!("{path} does not exist.")));
+        }
+        let script = script(search, &path, &self.workdir);
+        let command = self.command(script, self.limits.command_timeout, limits);
+        let found = self.workspace.exec(&command).await?;
+        if found.total == 0 && found.end == CommandEnd::Exited(0) {
+            return Ok(Said::done(format!("No line matches `{}`.", search.pattern)));
+        }
+        if found.end != CommandEnd::Exited(0) {
+            return self.said(&found, command.timeout).await;
+        }
+        let text = output::cut(
+            &found.head,
+            &found.tail,
+            found.total,
+            self.limits.max_output,
+        );
+        let whole = found.tail.is_empty() && found.total == found.head.len() as u64;
+        let lines = text.lines().count();
+        let max_results = search.max_results as usize;
+        if whole && lines > max_results {
+            let kept: Vec<&str> = text.lines().take(max_results).collect();
+            return Ok(Said::done(format!(
+                "{}\n[more than {max_results} lines match; narrow the search]",
+                kept.join("\n")
+            )));
+        }
+        Ok(Said {
+            output_bytes: Some(found.total),
+            ..Said::done(text.trim_end_matches('\n'))
+        })
+    }
+}
+
+/// Shell text that prints at most one line more than wanted. What goes wrong is printed too.
+fn script(search: &Search, path: &str, workdir: &str) -> String {
+    let pattern = quoted(&with_digit_classes(&search.pattern));
+    let inside = path
+        .strip_prefix(workdir)
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        .map(|rest| rest.trim_matches('/'));
+    let limit = search.max_results.saturating_add(1);
+    let cut = format!("| head -n {limit} | cut -b 1-{LINE_BYTES}");
+    let name_filter = search
+        .glob
+        .as_deref()
+        .map(|glob| {
+            format!(
+                " --include={}",
+                quoted(glob.rsplit('/').next().unwrap_or(glob))
+            )
+        })
+        .unwrap_or_default();
+    let plain = format!(
+        "grep -rnIE --exclude-dir=.git{name_filter} -e {pattern} -- {}",
+        quoted(inside.map_or(path, |rest| if rest.is_empty() { "." } else { rest }))
+    );
+    let Some(inside) = inside else {
+        return format!("{{ {plain}; }} 2>&1 {cut}");
+    };
+    let tracked = format!(
+        "git --no-pager -c core.quotePath=false grep --no-color --untracked -nIE -e {pattern} -- {}",
+        quoted(&pathspec(inside, search.glob.as_deref()))
+    );
+    format!(
+        "{{ if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then {tracked}; else {plain}; fi; }} 2>&1 {cut}"
+    )
+}
+
+/// A pathspec of git's that holds the path, and the name pattern below it.
+fn pathspec(inside: &str, glob: Option<&str>) -> String {
+    let literal = || inside.replace(['\\', '*', '?', '['], "?");
+    match glob {
+        None if inside.is_empty() => ".".to_owned(),
+        None => format!(":(literal){inside}"),
+        Some(glob) => {
+            let below = if glob.contains('/') { "" } else { "**/" };
+            let glob = glob.trim_start_matches('/');
+            if inside.is_empty() {
+                format!(":(glob){below}{glob}")
+            } else {
+                format!(":(glob){}/{below}{glob}", literal())
+            }
+        }
+    }
+}
+
+/// Extended regular expressions know no `\d`; models do.
+fn with_digit_classes(pattern: &str) -> String {
+    let mut written = String::with_capacity(pattern.len());
+    let mut in_brackets = false;
+    let mut characters = pattern.chars().peekable();
+    while let Some(c) = characters.next() {
+        match (c, characters.peek()) {
+            ('\\', Some('d')) => {
+                characters.next();
+                written.push_str(if in_brackets { "0-9" } else { "[0-9]" });
+            }
+            ('\\', Some('D')) if !in_brackets => {
+                characters.next();
+                written.push_str("[^0-9]");
+            }
+            ('\\', Some(next)) => {
+                written.push(c);
+                written.push(*next);
+                characters.next();
+            }
+            _ => {
+                match c {
+                    '[' => in_brackets = true,
+                    ']' => in_brackets = false,
+                    _ => {}
+                }
+                written.push(c);
+            }
+        }
+    }
+    written
+}
+
+/// One word for the shell, whatever it holds.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_pattern_reaches_the_shell() {
+        let search = Search {
+            pattern: "'; rm -rf /; $(x) `y` \\".into(),
+            path: None,
+            glob: Some("*'.py".into()),
+            max_results: 5,
+        };
+        let script = script(&search, "/w", "/w");
+        assert!(
+            script.contains(r"-e ''\''; rm -rf /; $(x) `y` \'"),
+            "{script}"
+        );
+        assert!(script.contains("head -n 6"), "{script}");
+    }
+
+    #[test]
+    fn digit_classes() {
+        assert_eq!(
+            with_digit_classes(r"v\d+\.[\d.]+\\d"),
+            r"v[0-9]+\.[0-9.]+\\d"
+        );
+    }
+
+    #[test]
+    fn pathspecs() {
+        assert_eq!(pathspec("", None), ".");
+        assert_eq!(pathspec("a b", None), ":(literal)a b");
+        assert_eq!(pathspec("", Some("*.py")), ":(glob)**/*.py");
+        assert_eq!(pathspec("src", Some("*.py")), ":(glob)src/**/*.py");
+        assert_eq!(pathspec("src", Some("a/*.py")), ":(glob)src/a/*.py");
+    }
+}
