@@ -158,12 +158,12 @@ impl Header {
 
     /// Where the file is before and after. `None` when the header names no file.
     pub(crate) fn paths(&self) -> Option<Paths> {
-        let (old, new) = match (self.moved, &self.from, &self.to) {
-            (Some(_), Some(from), Some(to)) => (from.as_slice(), to.as_slice()),
-            _ => {
-                let (old, new) = self.written_names()?;
-                without_prefixes(old, new)
-            }
+        let moved = self.moved.and(self.from.as_deref().zip(self.to.as_deref()));
+        let (old, new) = match moved {
+            Some(names) => names,
+            None => self
+                .written_names()
+                .map(|(old, new)| without_prefixes(old, new))?,
         };
         if old.is_empty() || new.is_empty() {
             return None;

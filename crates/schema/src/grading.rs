@@ -17,8 +17,22 @@ pub struct GradingSpec {
     pub fail_to_pass: Vec<String>,
     /// Tests that must still pass.
     pub pass_to_pass: Vec<String>,
+    /// How the tests' results count.
+    #[serde(default)]
+    pub eval_type: EvalType,
     /// Seconds that the script may take; `None` leaves it to the run's setting.
     pub timeout_seconds: Option<u64>,
+}
+
+/// How a test that the log does not show counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvalType {
+    /// It failed: the log names every test that ran.
+    #[default]
+    PassAndFail,
+    /// It passed: the log names the failures only.
+    FailOnly,
 }
 
 /// What a test did.
@@ -76,9 +90,11 @@ pub struct Verdict {
     pub tamper_reason: Option<String>,
     /// What became of the patch.
     pub application: PatchApplication,
-    /// Whether the tests ran to their end within the time.
+    /// Whether the tests were stopped because their time was over.
     pub timed_out: bool,
-    /// Exit code of the evaluation script.
+    /// Whether the log could be read as a run of the tests.
+    pub log_readable: bool,
+    /// Exit code of the tests where the log tells it, else of the evaluation script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Tests that had to turn.

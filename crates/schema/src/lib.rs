@@ -19,7 +19,7 @@ pub mod version;
 
 pub use event::{Elapsed, Event, Record};
 pub use failure::{FailureKind, ModelFailureKind};
-pub use grading::{GradingSpec, TestStatus, Verdict};
+pub use grading::{EvalType, GradingSpec, TestStatus, Verdict};
 pub use instance::{AnswerKey, Instance, InstanceId};
 pub use journal::{AttemptKey, RunEvent};
 pub use message::{FinishReason, Reply, ToolCall, ToolResult, Turn, Usage};

@@ -1,0 +1,169 @@
+//! pytest: the lines of `-rA`'s short summary, and of `-v`.
+
+use schema::grading::TestStatus;
+
+use super::Parsed;
+
+/// The words that pytest has for what a test did.
+const WORDS: &[(&str, TestStatus)] = &[
+    ("PASSED", TestStatus::Passed),
+    ("FAILED", TestStatus::Failed),
+    ("ERROR", TestStatus::Error),
+    ("SKIPPED", TestStatus::Skipped),
+    ("XFAIL", TestStatus::Xfail),
+    ("XPASS", TestStatus::Xpass),
+];
+
+/// Reads the output of pytest.
+pub(super) fn parse(log: &str) -> Parsed {
+    let mut parsed = Parsed::default();
+    for line in log.lines() {
+        read_officially(line, &mut parsed);
+        if let Some((name, status)) = summary_line(line).or_else(|| verbose_line(line)) {
+            parsed.found(name, status);
+        }
+    }
+    parsed
+}
+
+/// The official harness takes any line that begins with a status word, and of it the second word: names with spaces are cut, and so are the
+/// names in its datasets. It knows no XPASS.
+fn read_officially(line: &str, parsed: &mut Parsed) {
+    let known = |status: TestStatus| status != TestStatus::Xpass;
+    if !WORDS
+        .iter()
+        .any(|(word, status)| known(*status) && line.starts_with(word))
+    {
+        return;
+    }
+    let mut words = line.split_whitespace();
+    let (Some(word), Some(name)) = (words.next(), words.next()) else {
+        return;
+    };
+    // `FAILED - x` has the reason's dash taken out first.
+    let name = match name {
+        "-" if word == "FAILED" => words.next(),
+        name => Some(name),
+    };
+    let status = status_of(word).filter(|status| known(*status));
+    if let (Some(name), Some(status)) = (name, status)
+        && (status != TestStatus::Skipped || !is_count(name))
+    {
+        parsed.found_officially(name, status);
+    }
+}
+
+fn status_of(word: &str) -> Option<TestStatus> {
+    WORDS
+        .iter()
+        .find(|(known, _)| *known == word)
+        .map(|(_, status)| *status)
+}
+
+/// `PASSED path::test`, `FAILED path::test - reason`, `ERROR path - reason`, …
+fn summary_line(line: &str) -> Option<(&str, TestStatus)> {
+    let (word, rest) = line.split_once(' ')?;
+    let status = status_of(word)?;
+    let rest = rest.trim();
+    let name = match status {
+        TestStatus::Passed => rest,
+        TestStatus::Failed | TestStatus::Error | TestStatus::Xfail | TestStatus::Skipped => {
+            before_reason(rest)
+        }
+        TestStatus::Xpass => before_words(before_reason(rest)),
+    };
+    is_name(name).then_some((name, status))
+}
+
+/// A node's name has a path; `[3] file:12: reason`, `[ 50%]` and prose are none.
+fn is_name(name: &str) -> bool {
+    let is_node = ["::", "/", ".py"].iter().any(|part| name.contains(part));
+    is_node && !name.starts_with('[')
+}
+
+/// `[3]`, as the summary counts skipped tests of one place.
+fn is_count(name: &str) -> bool {
+    name.strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The name before its ` - reason`: the first dash outside of the name's brackets.
+fn before_reason(text: &str) -> &str {
+    let mut depth = 0_i32;
+    let mut first_dash = None;
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            b' ' if bytes.get(at..at + 3) == Some(b" - ") => {
+                if depth <= 0 {
+                    return text.get(..at).unwrap_or(text);
+                }
+                first_dash = first_dash.or(Some(at));
+            }
+            _ => {}
+        }
+    }
+    // Brackets that never close are part of a parameter; then the first dash is the best guess.
+    first_dash.and_then(|at| text.get(..at)).unwrap_or(text)
+}
+
+/// The name before a reason that only a space parts from it, as older versions write it for XPASS.
+fn before_words(text: &str) -> &str {
+    let mut depth = 0_i32;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            b' ' if depth <= 0 => return text.get(..at).unwrap_or(text),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// `path::test PASSED [ 10%]`, `path::test SKIPPED (reason) [ 10%]`, and with workers `[gw0] [ 10%] PASSED path::test`.
+fn verbose_line(line: &str) -> Option<(&str, TestStatus)> {
+    if let Some(rest) = line.strip_prefix("[gw") {
+        let rest = rest.split_once("] ")?.1;
+        let rest = match rest.strip_prefix('[') {
+            Some(percent) => percent.split_once("] ")?.1,
+            None => rest,
+        };
+        let (word, name) = rest.split_once(' ')?;
+        let name = name.trim();
+        return is_name(name).then_some((name, status_of(word)?));
+    }
+    let bare = without_percent(line.trim_end());
+    let (name, status) = WORDS.iter().find_map(|(word, status)| {
+        let end = without_parenthesis(bare).unwrap_or(bare);
+        let name = end.strip_suffix(word)?.strip_suffix(' ')?;
+        Some((name.trim_end(), *status))
+    })?;
+    // The place that a test was inherited from.
+    let name = name.split(" <- ").next().unwrap_or(name);
+    (name.contains("::") && is_name(name) && !name.starts_with(' ')).then_some((name, status))
+}
+
+/// The line without its `[ 10%]`.
+fn without_percent(line: &str) -> &str {
+    line.strip_suffix("%]")
+        .and_then(|rest| rest.rsplit_once('['))
+        .filter(|(_, percent)| {
+            percent
+                .bytes()
+                .all(|byte| byte == b' ' || byte.is_ascii_digit())
+        })
+        .map_or(line, |(rest, _)| rest.trim_end())
+}
+
+/// The line without the reason in parentheses at its end.
+fn without_parenthesis(line: &str) -> Option<&str> {
+    let open = line.strip_suffix(')')?;
+    [" SKIPPED (", " XFAIL (", " XPASS ("]
+        .iter()
+        .find_map(|start| open.find(start).map(|at| (at, *start)))
+        .and_then(|(at, start)| line.get(..at + start.len() - 2))
+}

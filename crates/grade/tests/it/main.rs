@@ -1,0 +1,3 @@
+//! Everything that grading is made of, from script to report.
+
+mod flow;
