@@ -6,10 +6,13 @@
 mod canned;
 mod choice;
 mod error;
+mod http;
+mod limiter;
 mod openai_chat;
 pub mod price;
 mod provider;
 mod recorded;
+mod retry;
 mod script;
 mod settings;
 mod wire;

@@ -8,7 +8,7 @@ use schema::InstanceId;
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::{recorded, script};
+use crate::{openai_chat, recorded, script};
 
 /// A model that is ready to be asked, shared by all attempts of a run.
 pub trait Provider: Send + Sync {
@@ -33,17 +33,11 @@ pub trait Provider: Send + Sync {
 /// When the settings cannot work or the replies cannot be read.
 pub fn open(
     choice: &Choice,
-    settings: Settings,
+    settings: &Settings,
     client: reqwest::Client,
 ) -> Result<Arc<dyn Provider>, Error> {
     Ok(match choice {
-        Choice::OpenAi { .. } => {
-            let _ = (settings, client);
-            return Err(Error::Setting {
-                field: "model",
-                problem: "chat completions are not built yet".into(),
-            });
-        }
+        Choice::OpenAi { model } => Arc::new(openai_chat::open(choice, model, settings, client)?),
         Choice::Script { path } => Arc::new(script::Scripts::open(choice, path)?),
         Choice::Replay { path } => Arc::new(recorded::Recordings::open(choice, path)?),
     })

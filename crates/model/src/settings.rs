@@ -84,9 +84,9 @@ impl Default for RetryPolicy {
             max_tries: 8,
             max_first_contacts: 3,
             base: Duration::from_secs(1),
-            cap: Duration::from_secs(60),
-            server_cap: Duration::from_secs(120),
-            max_total: Duration::from_secs(1800),
+            cap: Duration::from_mins(1),
+            server_cap: Duration::from_mins(2),
+            max_total: Duration::from_mins(30),
         }
     }
 }
@@ -108,9 +108,9 @@ impl Default for Deadlines {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(30),
-            first_byte: Duration::from_secs(600),
-            idle: Duration::from_secs(120),
-            total: Duration::from_secs(1800),
+            first_byte: Duration::from_mins(10),
+            idle: Duration::from_mins(2),
+            total: Duration::from_mins(30),
         }
     }
 }

@@ -4,13 +4,13 @@
 //! servers send them and refuse them. Calls are rebuilt when one has no usable id, name or arguments.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schema::{Reply, ToolCall};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::fields::Fields;
 use super::request::write_json;
 
 /// Longest name of a function that servers take.
@@ -155,35 +155,6 @@ fn acceptable_arguments(arguments: &str) -> Cow<'_, str> {
             .into()
     }
 }
-
-/// The fields of an object in order, their values untouched.
-struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(Name(name)) = map.next_key()? {
-                    fields.push((name, map.next_value()?));
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
-/// A key, borrowed where it holds no escapes.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
