@@ -54,6 +54,7 @@ fn failure(kind: ModelFailureKind, message: String) -> ModelFailure {
         kind: Some(kind),
         message,
         retries: Vec::new(),
+        waited_ms: 0,
     }
 }
 

@@ -6,8 +6,7 @@ mod exchange;
 mod sse;
 pub(crate) mod trouble;
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::ports::{Fragment, Head, Model, Request, Shape};
@@ -121,7 +120,6 @@ impl<P: Protocol> Provider for HttpProvider<P> {
             shared: Arc::clone(&self.shared),
             instance: instance.clone(),
             sample,
-            seen: Mutex::default(),
         }))
     }
 }
@@ -131,8 +129,6 @@ struct HttpModel<P> {
     shared: Arc<Shared<P>>,
     instance: InstanceId,
     sample: u32,
-    /// Call ids of the conversation so far: some servers count from zero in each reply.
-    seen: Mutex<HashSet<String>>,
 }
 
 impl<P: Protocol> Model for HttpModel<P> {
@@ -141,13 +137,6 @@ impl<P: Protocol> Model for HttpModel<P> {
     }
 
     fn turn(&self, turn: &Turn, shape: Shape) -> Fragment {
-        if let Turn::Assistant { reply, .. } = turn {
-            let ids = reply.tool_calls.iter().map(|call| call.id.clone());
-            self.seen
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .extend(ids);
-        }
         self.shared.protocol.turn(turn, shape)
     }
 
@@ -219,13 +208,13 @@ impl<P: Protocol> Tries<'_, P> {
         }
     }
 
-    /// Waits for `work` unless the request is cancelled or the endpoint halted first.
+    /// Waits for its turn unless the request is cancelled or the endpoint halted first.
     async fn unless_ended<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             () = self.request.cancel.cancelled() => None,
             () = self.model.shared.endpoint.halt().pulled() => None,
-            done = work => Some(done),
+            done = self.request.waits.during(work) => Some(done),
         }
     }
 
@@ -310,6 +299,7 @@ impl<P: Protocol> Tries<'_, P> {
             kind: trouble.class.kind(),
             message,
             retries: std::mem::take(&mut self.failed),
+            waited_ms: 0,
         };
         if matches!(trouble.class, Class::Auth | Class::Billing) {
             self.model.shared.endpoint.halt().pull(&failure);
@@ -324,14 +314,7 @@ impl<P: Protocol> Tries<'_, P> {
     }
 
     fn reply(&mut self, answer: Answer, took: Duration) -> Reply {
-        let mut reply = {
-            let seen = self
-                .model
-                .seen
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            answer.reply(self.request.index, &seen, self.model.shared.price)
-        };
+        let mut reply = answer.reply(self.request.index, self.model.shared.price);
         reply.retries = std::mem::take(&mut self.failed);
         reply.elapsed_ms = milliseconds(took);
         reply

@@ -91,6 +91,7 @@ impl Line {
                 kind: failure.kind,
                 message: failure.message,
                 retries: Vec::new(),
+                waited_ms: 0,
             });
         }
         let tool_calls: Vec<ToolCall> = self
@@ -126,6 +127,7 @@ impl Line {
             raw: None,
             retries: Vec::new(),
             elapsed_ms: 0,
+            waited_ms: 0,
         })
     }
 }

@@ -71,6 +71,7 @@ mod tests {
             index: 0,
             time_left: None,
             cancel: tokio_util::sync::CancellationToken::new(),
+            waits: agent::ports::Waits::default(),
         };
         let body = Body::new(&request, b"]}");
         let parts: Vec<Bytes> = (0..).map_while(|position| body.part(position)).collect();

@@ -29,10 +29,10 @@ pub(crate) struct AnswerCall {
 }
 
 impl Answer {
-    /// Makes the reply to request `index`. Calls without an id, or with one that the conversation has `seen`, get one that
-    /// depends on nothing but their place.
-    pub(crate) fn reply(self, index: u32, seen: &HashSet<String>, price: Option<Price>) -> Reply {
-        let tool_calls = identify(self.calls, index, seen);
+    /// Makes the reply to request `index`. Calls without an id, or with that of another call, get one that depends on nothing but
+    /// their place.
+    pub(crate) fn reply(self, index: u32, price: Option<Price>) -> Reply {
+        let tool_calls = identify(self.calls, index);
         let usage = match (self.usage, price) {
             (Some(usage), Some(price)) => Usage {
                 cost: Some(price.cost(&usage)),
@@ -52,6 +52,7 @@ impl Answer {
             raw: self.raw,
             retries: Vec::new(),
             elapsed_ms: 0,
+            waited_ms: 0,
         }
     }
 }
@@ -65,18 +66,16 @@ fn finish_reason(finish: Option<FinishReason>, has_calls: bool) -> FinishReason 
     }
 }
 
-fn identify(calls: Vec<AnswerCall>, index: u32, seen: &HashSet<String>) -> Vec<ToolCall> {
+fn identify(calls: Vec<AnswerCall>, index: u32) -> Vec<ToolCall> {
     let mut used: HashSet<String> = HashSet::new();
     calls
         .into_iter()
         .enumerate()
         .map(|(place, call)| {
-            let is_new = |id: &String, used: &HashSet<String>| {
-                !id.is_empty() && !used.contains(id) && !seen.contains(id)
-            };
-            let id = call.id.filter(|id| is_new(id, &used)).unwrap_or_else(|| {
+            let given = call.id.filter(|id| !id.is_empty() && !used.contains(id));
+            let id = given.unwrap_or_else(|| {
                 let mut made = format!("call_{index}_{place}");
-                while !is_new(&made, &used) {
+                while used.contains(&made) {
                     made.push('x');
                 }
                 made
@@ -95,7 +94,7 @@ fn identify(calls: Vec<AnswerCall>, index: u32, seen: &HashSet<String>) -> Vec<T
 mod tests {
     use super::*;
 
-    fn ids(given: &[Option<&str>], seen: &[&str]) -> Vec<String> {
+    fn ids(given: &[Option<&str>]) -> Vec<String> {
         let calls = given
             .iter()
             .map(|id| AnswerCall {
@@ -103,24 +102,15 @@ mod tests {
                 ..AnswerCall::default()
             })
             .collect();
-        let seen = seen.iter().map(|id| (*id).to_owned()).collect();
-        identify(calls, 3, &seen)
-            .into_iter()
-            .map(|call| call.id)
-            .collect()
+        identify(calls, 3).into_iter().map(|call| call.id).collect()
     }
 
     #[test]
-    fn ids_are_unique_in_the_conversation() {
-        assert_eq!(ids(&[Some("a"), Some("b")], &[]), ["a", "b"]);
-        assert_eq!(ids(&[Some("a"), Some("a")], &[]), ["a", "call_3_1"]);
-        assert_eq!(ids(&[None, Some("")], &[]), ["call_3_0", "call_3_1"]);
-        assert_eq!(ids(&[Some("a")], &["a"]), ["call_3_0"]);
-        assert_eq!(ids(&[None], &["call_3_0"]), ["call_3_0x"]);
-        assert_eq!(
-            ids(&[Some("call_3_1"), None], &[]),
-            ["call_3_1", "call_3_1x"]
-        );
+    fn ids_are_unique_in_a_reply() {
+        assert_eq!(ids(&[Some("a"), Some("b")]), ["a", "b"]);
+        assert_eq!(ids(&[Some("a"), Some("a")]), ["a", "call_3_1"]);
+        assert_eq!(ids(&[None, Some("")]), ["call_3_0", "call_3_1"]);
+        assert_eq!(ids(&[Some("call_3_1"), None]), ["call_3_1", "call_3_1x"]);
     }
 
     #[test]
@@ -159,7 +149,7 @@ mod tests {
                 usage,
                 ..Answer::default()
             };
-            answer.reply(0, &HashSet::new(), price).usage.cost
+            answer.reply(0, price).usage.cost
         };
         assert_eq!(cost(Some(usage), price), Some(3.0));
         assert_eq!(cost(Some(usage), None), None);

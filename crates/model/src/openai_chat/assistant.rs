@@ -179,6 +179,7 @@ mod tests {
             raw: raw.map(|raw| RawJson::parse(raw.into()).unwrap()),
             retries: Vec::new(),
             elapsed_ms: 0,
+            waited_ms: 0,
         }
     }
 

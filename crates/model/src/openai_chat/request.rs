@@ -259,6 +259,7 @@ mod tests {
             raw: None,
             retries: Vec::new(),
             elapsed_ms: 0,
+            waited_ms: 0,
         };
         let assistant = Turn::Assistant {
             reply: Box::new(reply),
