@@ -7,6 +7,7 @@
 )]
 
 mod conformance;
+mod demo;
 mod formats;
 mod loading_errors;
 mod repositories;
