@@ -6,6 +6,7 @@ pub mod dispatcher;
 pub mod error;
 pub mod exit;
 pub mod layers;
+pub mod report;
 pub mod settings;
 pub mod store;
 pub mod ui;

@@ -1,5 +1,7 @@
 //! What can stop a command, and the exit code and advice that go with it.
 
+use std::path::PathBuf;
+
 use crate::exit::Exit;
 use crate::layers;
 
@@ -13,6 +15,18 @@ pub enum Error {
     /// The configuration cannot be used.
     #[error(transparent)]
     Configuration(#[from] layers::Error),
+    /// The dataset or the selection cannot be used.
+    #[error(transparent)]
+    Dataset(#[from] dataset::Error),
+    /// The model cannot be used.
+    #[error(transparent)]
+    Model(#[from] model::Error),
+    /// A prompt template cannot be used.
+    #[error(transparent)]
+    Prompt(#[from] agent::prompt::Error),
+    /// A sandbox cannot be used.
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::error::Error),
     /// Something given on the command line cannot be used.
     #[error("{message}")]
     Usage {
@@ -20,6 +34,17 @@ pub enum Error {
         message: String,
         /// What to do instead.
         hints: Vec<String>,
+    },
+    /// A file given on the command line could not be read.
+    #[error("could not read {what} `{}`", path.display())]
+    Read {
+        /// What the file is.
+        what: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// Cause.
+        #[source]
+        source: std::io::Error,
     },
 }
 
@@ -43,7 +68,14 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Runner(_) | Self::Configuration(_) | Self::Usage { .. } => Exit::Usage,
+            Self::Runner(_)
+            | Self::Configuration(_)
+            | Self::Dataset(_)
+            | Self::Model(_)
+            | Self::Prompt(_)
+            | Self::Sandbox(_)
+            | Self::Usage { .. }
+            | Self::Read { .. } => Exit::Usage,
         }
     }
 
@@ -52,7 +84,14 @@ impl Error {
         match self {
             Self::Runner(error) => error.hints(),
             Self::Configuration(error) => error.hints(),
+            Self::Dataset(error) => error.hints(),
+            Self::Model(error) => error.hints(),
+            Self::Prompt(_) => vec![
+                "templates may use task.id, task.statement, task.workdir, task.images and tools"
+                    .to_owned(),
+            ],
             Self::Usage { hints, .. } => hints.clone(),
+            Self::Sandbox(_) | Self::Read { .. } => Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod arguments;
 mod error;
 mod help;
+mod resolve;
 
 use std::ffi::OsString;
 

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::values::{Amount, Cap, Count, Pair, Shard, Size, Span, one_or_many, pairs};
+use super::values::{Amount, Cap, Count, Pair, Size, Span, one_or_many, pairs};
 
 /// Which instances.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -20,6 +20,10 @@ pub struct Selection {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataset: Option<PathBuf>,
+    /// Split to take, where the file holds several
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
     /// Directory of repositories named `<owner>__<name>`, for rows without `repo_path`
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +58,7 @@ pub struct Selection {
     /// Part I of N of the selection, for runs divided over machines
     #[arg(long, value_name = "I/N")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shard: Option<Shard>,
+    pub shard: Option<String>,
 }
 
 /// Who solves.

@@ -313,34 +313,6 @@ pub(crate) mod pairs {
     }
 }
 
-/// One part of a divided run, `I/N`, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    /// Which part.
-    pub index: usize,
-    /// Of how many.
-    pub count: usize,
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.split_once('/')
-            .and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)))
-            .filter(|(index, count)| (1..=*count).contains(index))
-            .map(|(index, count)| Self { index, count })
-            .ok_or_else(|| format!("`{text}` is not I/N with I from 1 to N, such as `1/4`"))
-    }
-}
-
-impl fmt::Display for Shard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.count)
-    }
-}
-scalar!(Shard);
-
 /// Text or a list of texts: `ids = "a"` and `ids = ["a", "b"]` are both fine.
 pub(crate) fn one_or_many<'de, D: Deserializer<'de>>(
     deserializer: D,
@@ -418,16 +390,5 @@ mod tests {
             error,
             "`many` is not a count such as `100`, `200k` or `2m`, nor `none`"
         );
-    }
-
-    #[test]
-    fn shards_count_from_one() {
-        assert_eq!(
-            "2/4".parse::<Shard>().unwrap(),
-            Shard { index: 2, count: 4 }
-        );
-        for text in ["0/4", "5/4", "1/0", "1", "a/b"] {
-            assert!(text.parse::<Shard>().is_err(), "{text}");
-        }
     }
 }

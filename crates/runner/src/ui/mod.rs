@@ -1,5 +1,6 @@
 //! The only place that prints. stdout is data, stderr is everything else.
 
+pub mod display;
 pub mod escape;
 mod plural;
 mod printer;

@@ -1,0 +1,40 @@
+# Everything that people and CI do here. `make demo` and `make test` need Rust, git, Python 3 and a C compiler, nothing else.
+
+CARGO ?= cargo
+RUNNER := target/debug/runner
+
+.PHONY: demo test bench check fmt lint docs deny
+
+# Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo.
+demo:
+	$(CARGO) build --locked --package runner
+	scripts/build-demo.sh
+	rm -rf runs/demo
+	$(RUNNER) run --dataset datasets/demo.jsonl --model replay:trajectories/demo --out runs/demo --grade --fail-under 1
+
+# All tests.
+test:
+	@if $(CARGO) nextest --version >/dev/null 2>&1; \
+	then $(CARGO) nextest run --locked --workspace; \
+	else $(CARGO) test --locked --workspace; fi
+
+# The runner's own cost against floors measured in the same run.
+bench:
+	$(CARGO) build --locked --release --package runner
+	scripts/bench/bench.py
+
+# What CI checks before it tests.
+check: fmt lint docs
+
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
+
+docs:
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+
+# Licences, sources and banned crates; needs cargo-deny.
+deny:
+	$(CARGO) deny check bans licenses sources

@@ -1,0 +1,119 @@
+//! One row for each instance and sample: its attempt that counts.
+
+use schema::journal::EmptyReason;
+use schema::{InstanceId, Outcome, Usage};
+
+use super::Repositories;
+use crate::store::ledger::{Grading, Ledger};
+
+/// What became of one sample of an instance, in the columns of `results.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Instance.
+    pub instance_id: InstanceId,
+    /// Sample, from 1.
+    pub sample: u32,
+    /// The attempt that counts, from 1.
+    pub attempt: u32,
+    /// `owner/name`, empty where nothing says it.
+    pub repo: String,
+    /// Name of the outcome.
+    pub outcome: &'static str,
+    /// Name of the reason, empty where there is none.
+    pub reason: &'static str,
+    /// `resolved`, `unresolved`, `ungraded` or `error`.
+    pub verdict: &'static str,
+    /// The verdict; `None` when there is none.
+    pub resolved: Option<bool>,
+    /// What the official harness would say; `None` when there is no verdict.
+    pub official_resolved: Option<bool>,
+    /// Why the two differ.
+    pub tamper_reason: String,
+    /// Grading profile.
+    pub profile: String,
+    /// Why the patch is empty.
+    pub empty_reason: Option<EmptyReason>,
+    /// Bytes of the model patch.
+    pub patch_bytes: u64,
+    /// Files that it touches.
+    pub files: usize,
+    /// Model replies.
+    pub steps: u32,
+    /// Tokens and cost.
+    pub usage: Usage,
+    /// Seconds until the sandbox was sealed.
+    pub seconds_setup: f64,
+    /// Seconds waiting for the model.
+    pub seconds_model: f64,
+    /// Seconds running tools.
+    pub seconds_tool: f64,
+    /// Seconds of the grading that counts.
+    pub seconds_grade: Option<f64>,
+    /// Seconds from start to removal.
+    pub seconds_total: f64,
+    /// What failed, for people.
+    pub error: String,
+}
+
+/// All rows, by instance and sample. Samples none of whose attempts ended have none.
+pub fn rows(ledger: &Ledger, repositories: &Repositories) -> Vec<Row> {
+    let samples = ledger.samples();
+    samples
+        .filter_map(|(id, sample, attempts)| {
+            let (attempt, record, end) = attempts.counting()?;
+            let grade = record.grade();
+            let seconds_grade = record
+                .gradings
+                .values()
+                .rev()
+                .find_map(|grading| match grading {
+                    Grading::Finished { seconds, .. } => Some(*seconds),
+                    Grading::Started | Grading::Failed { .. } => None,
+                });
+            let failed = match record.last_grading() {
+                Some((_, Grading::Failed { kind, message })) if grade.is_none() => {
+                    Some(format!("grading: {kind}: {message}"))
+                }
+                _ => None,
+            };
+            let verdict = match (grade, &failed) {
+                (Some(grade), _) if grade.resolved => "resolved",
+                (Some(_), _) => "unresolved",
+                (None, Some(_)) => "error",
+                (None, None) => "ungraded",
+            };
+            let error = match &end.outcome {
+                Outcome::Failed { message, .. } => message.clone(),
+                Outcome::Completed | Outcome::Stopped { .. } | Outcome::Cancelled => {
+                    failed.unwrap_or_default()
+                }
+            };
+            Some(Row {
+                instance_id: id.clone(),
+                sample,
+                attempt,
+                repo: repositories.get(id).cloned().unwrap_or_default(),
+                outcome: end.outcome.name(),
+                reason: end.outcome.reason(),
+                verdict,
+                resolved: grade.map(|grade| grade.resolved),
+                official_resolved: grade.map(|grade| grade.official_resolved),
+                tamper_reason: grade
+                    .and_then(|grade| grade.tamper_reason.clone())
+                    .unwrap_or_default(),
+                profile: grade.map(|grade| grade.profile.clone()).unwrap_or_default(),
+                empty_reason: end.patch.empty_reason,
+                patch_bytes: end.patch.bytes,
+                files: end.patch.files,
+                steps: end.steps,
+                usage: end.usage,
+                seconds_setup: end.seconds.setup,
+                seconds_model: end.seconds.model,
+                seconds_tool: end.seconds.tool,
+                seconds_grade,
+                seconds_total: end.seconds.total,
+                error,
+            })
+        })
+        .collect()
+}

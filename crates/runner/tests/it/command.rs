@@ -1,0 +1,99 @@
+//! Runs the binary in a directory of its own with nothing of this machine's environment, and compares all that it says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a command said and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// stdout.
+    pub(crate) out: String,
+    /// stderr.
+    pub(crate) err: String,
+    /// Exit code, 128 + n for signal n.
+    pub(crate) code: i32,
+}
+
+impl Said {
+    /// All three in one text, for snapshots.
+    pub(crate) fn all(&self) -> String {
+        format!(
+            "code {}\n--- stdout\n{}--- stderr\n{}",
+            self.code, self.out, self.err
+        )
+    }
+}
+
+/// A directory to run the binary in.
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl Place {
+    /// An empty one.
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Sets a variable for every command.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Writes a file, with its parents.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// A command that has not started.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_runner"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path().join("home"))
+            .env("TMPDIR", self.scratch())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        let output = self.command(arguments).output().unwrap();
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            text.replace(&*self.path().to_string_lossy(), "[DIR]")
+        };
+        use std::os::unix::process::ExitStatusExt as _;
+        let signal = output.status.signal().map(|signal| 128 + signal);
+        Said {
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+            code: output.status.code().or(signal).unwrap(),
+        }
+    }
+
+    fn scratch(&self) -> PathBuf {
+        let path = self.path().join("tmp");
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+}

@@ -1,0 +1,27 @@
+//! Bad input: each gives one clear error with its subject and a hint, the right exit code, and starts nothing.
+
+use crate::command::Place;
+
+#[test]
+fn unknown_keys_are_named_with_their_line_and_the_nearest_key() {
+    let place = Place::new();
+    place.write("patchmill.toml", "workers = 2\nmax_step = 3\n");
+    insta::assert_snapshot!(place.run(&["run"]).all());
+}
+
+#[test]
+fn a_hostile_configuration_cannot_reach_the_terminal() {
+    let place = Place::new();
+    place.write("patchmill.toml", "\"a\\u001b[2Jb\" = 3\n");
+    insta::assert_snapshot!(place.run(&["run"]).all());
+}
+
+#[test]
+fn a_configuration_file_that_is_not_there_is_named() {
+    insta::assert_snapshot!(Place::new().run(&["run", "--config", "./none.toml"]).all());
+}
+
+#[test]
+fn a_preset_that_does_not_exist_is_named() {
+    insta::assert_snapshot!(Place::new().run(&["run", "--config", "fast"]).all());
+}
