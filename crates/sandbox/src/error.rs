@@ -1,6 +1,11 @@
 //! What can go wrong with a sandbox: one variant for each kind of failure, each with its operation and subject.
 
+use std::path::{Path, PathBuf};
+
 use schema::FailureKind;
+
+/// Any cause, kept for the chain that people read.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// A sandbox failure.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +18,20 @@ pub enum Error {
         operation: String,
         /// Cause.
         #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: Cause,
+    },
+    /// The repository cannot be used as asked.
+    #[error("cannot use the repository {}: {problem}", path.display())]
+    Repository {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// What the user can do about it.
+        hint: String,
+        /// Cause, where another library found the problem.
+        #[source]
+        source: Option<Cause>,
     },
     /// The place went away, or stopped answering, while it was used.
     #[error("lost the sandbox while trying to {operation}")]
@@ -22,7 +40,7 @@ pub enum Error {
         operation: String,
         /// Cause.
         #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: Cause,
     },
     /// No space is left.
     #[error("no space left while trying to {operation}")]
@@ -45,10 +63,71 @@ impl Error {
     /// Row of the failure table.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Start { .. } | Self::Unsupported { .. } => FailureKind::EnvironmentStart,
+            Self::Start { .. } | Self::Repository { .. } | Self::Unsupported { .. } => {
+                FailureKind::EnvironmentStart
+            }
             Self::Lost { .. } => FailureKind::EnvironmentLost,
             Self::Disk { .. } => FailureKind::EnvironmentDisk,
             Self::Refused(_) => FailureKind::Internal,
         }
     }
+
+    /// What the user can do about it, where something is known to help.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Repository { hint, .. } => Some(hint),
+            Self::Disk { .. } => {
+                Some("free some space, or point the sandboxes at another directory")
+            }
+            Self::Start { .. }
+            | Self::Lost { .. }
+            | Self::Refused(_)
+            | Self::Unsupported { .. } => None,
+        }
+    }
+
+    pub(crate) fn start(operation: impl Into<String>, source: impl Into<Cause>) -> Self {
+        let (operation, source) = (operation.into(), source.into());
+        if is_out_of_space(source.as_ref()) {
+            Self::Disk { operation }
+        } else {
+            Self::Start { operation, source }
+        }
+    }
+
+    pub(crate) fn lost(operation: impl Into<String>, source: impl Into<Cause>) -> Self {
+        let (operation, source) = (operation.into(), source.into());
+        if is_out_of_space(source.as_ref()) {
+            Self::Disk { operation }
+        } else {
+            Self::Lost { operation, source }
+        }
+    }
+
+    pub(crate) fn repository(
+        path: &Path,
+        problem: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Repository {
+            path: path.to_owned(),
+            problem: problem.into(),
+            hint: hint.into(),
+            source: None,
+        }
+    }
+}
+
+/// Whether a cause is a full disk or a used-up quota, as the system or libgit2 tells it.
+fn is_out_of_space(cause: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(error) = cause.downcast_ref::<std::io::Error>() {
+        return matches!(
+            error.kind(),
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+        );
+    }
+    if let Some(error) = cause.downcast_ref::<git2::Error>() {
+        return error.message().contains("No space left on device");
+    }
+    false
 }

@@ -1,5 +1,13 @@
 //! Places: where commands run. One [`Backend`] for each engine, one [`Place`] for each sandbox.
 
+pub mod bubblewrap;
+pub(crate) mod directory;
+pub mod docker;
+pub mod host;
+pub mod local;
+pub(crate) mod removal;
+pub(crate) mod tree;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +95,8 @@ pub struct Channel {
     pub ended: BoxFuture<'static, Ended>,
     /// Host process that owns everything the channel started, where the processes are seen on the host.
     pub keeper: Option<u32>,
+    /// Ends everything that the channel started when it is dropped.
+    pub guard: Box<dyn Send + Sync>,
 }
 
 /// How a channel's program ended.
@@ -146,10 +156,16 @@ pub trait Place: Send + Sync {
     fn workdir(&self) -> &str;
     /// The same directory on the host, where the host can reach it; `None` for engines that hide it.
     fn host_workdir(&self) -> Option<&Path>;
+    /// Whether a path means the same file inside and on the host, and both may do the same with it.
+    fn shares_host_files(&self) -> bool;
+    /// A file, as seen inside, where the agent's shell can keep its state between two lives.
+    fn shell_state(&self) -> &str;
     /// A directory on the host that belongs to this place alone, lives as long as it does, and is never visible inside.
     fn private_directory(&self) -> PathBuf;
     /// Runs a program.
     fn open<'a>(&'a self, launch: &'a Launch) -> BoxFuture<'a, Result<Channel, Error>>;
+    /// Ends everything that runs in it; what lies in it stays.
+    fn stop<'a>(&'a self, deadline: Duration) -> BoxFuture<'a, Result<(), Error>>;
     /// What it is doing.
     fn state<'a>(&'a self) -> BoxFuture<'a, Result<PlaceState, Error>>;
 }

@@ -1,0 +1,197 @@
+//! Private directories of places on the host, and who owns them.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::keep;
+use crate::place::{Labels, PlaceId, removal};
+use crate::processes;
+
+const OWNER_FILE: &str = "owner.json";
+
+/// Start of the names of directories that belong to a runner and to none of its places.
+const KIN: &str = "prepared-";
+
+/// A process, told apart from a later one with the same number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pid: u32,
+    /// Ticks after boot.
+    start: u64,
+    boot: String,
+    run: String,
+    instance: String,
+    attempt: String,
+}
+
+static OWN_START: LazyLock<u64> =
+    LazyLock::new(|| processes::read(std::process::id()).map_or(0, |process| process.start));
+static BOOT: LazyLock<String> = LazyLock::new(processes::boot_id);
+
+impl Owner {
+    fn this_process(labels: &Labels) -> Self {
+        Self {
+            pid: std::process::id(),
+            start: *OWN_START,
+            boot: BOOT.clone(),
+            run: labels.run.clone(),
+            instance: labels.instance.clone(),
+            attempt: labels.attempt.clone(),
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.boot == *BOOT && is_running(self.pid, self.start)
+    }
+}
+
+fn is_running(pid: u32, start: u64) -> bool {
+    processes::read(pid).is_some_and(|process| process.start == start && !process.zombie)
+}
+
+/// Prefix of the names of directories that this runner keeps beside its places.
+pub(crate) fn kin() -> String {
+    format!("{KIN}{}.{}.", std::process::id(), *OWN_START)
+}
+
+/// Creates a directory that only its owner may enter; its parents are made too.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
+    }
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Creates a directory for something that goes with this runner; its keepers remove it when the runner is gone.
+pub(crate) fn create_kin(root: &Path) -> io::Result<PathBuf> {
+    static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = root.join(format!("{}{number}", kin()));
+    create_private(&path)?;
+    Ok(path)
+}
+
+/// Creates a place's directory. Its name says whose it is and is the same in every run of the same name, so that prompts are too.
+pub(crate) fn create(root: &Path, labels: &Labels) -> Result<(PlaceId, PathBuf), Error> {
+    let name = name(labels);
+    let operation = |path: &Path| format!("create the private directory {}", path.display());
+    for number in 1..=99 {
+        let name = if number == 1 {
+            name.clone()
+        } else {
+            format!("{name}.{number}")
+        };
+        let path = root.join(&name);
+        match create_private(&path) {
+            Ok(()) => {
+                fill(&path, labels).map_err(|error| Error::start(operation(&path), error))?;
+                return Ok((PlaceId(name), path));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if is_abandoned(&path) && removal::remove_tree(&path).is_ok() {
+                    create_private(&path)
+                        .and_then(|()| fill(&path, labels))
+                        .map_err(|error| Error::start(operation(&path), error))?;
+                    return Ok((PlaceId(name), path));
+                }
+            }
+            Err(error) => return Err(Error::start(operation(&path), error)),
+        }
+    }
+    Err(Error::start(
+        operation(&root.join(name)),
+        io::Error::from(io::ErrorKind::AlreadyExists),
+    ))
+}
+
+fn fill(path: &Path, labels: &Labels) -> io::Result<()> {
+    fs::File::create(path.join(keep::LOCK_FILE))?;
+    fs::write(
+        path.join(OWNER_FILE),
+        serde_json::to_vec(&Owner::this_process(labels))?,
+    )
+}
+
+fn name(labels: &Labels) -> String {
+    let text = format!("{}-{}-{}", labels.run, labels.instance, labels.attempt);
+    let safe: String = text
+        .chars()
+        .map(|letter| match letter {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => letter,
+            _ => '_',
+        })
+        .take(200)
+        .collect();
+    // A leading dot would hide it, a name of dots only would be a directory that exists already; kin have their own names.
+    if safe.starts_with('.') || safe.starts_with(KIN) {
+        format!("_{safe}")
+    } else {
+        safe
+    }
+}
+
+/// Whether a directory's runner is known to be gone. Without a readable owner file nothing is known, and it stays.
+fn is_abandoned(path: &Path) -> bool {
+    fs::read(path.join(OWNER_FILE))
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Owner>(&text).ok())
+        .is_some_and(|owner| !owner.is_alive())
+}
+
+/// Names in `root` that belong to dead runners.
+pub(crate) fn abandoned(root: &Path) -> io::Result<Vec<PlaceId>> {
+    let entries = match fs::read_dir(root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let dead = match name.strip_prefix(KIN) {
+            Some(rest) => is_dead_kin(rest),
+            None => is_abandoned(&entry.path()),
+        };
+        if dead {
+            found.push(PlaceId(name));
+        }
+    }
+    Ok(found)
+}
+
+fn is_dead_kin(rest: &str) -> bool {
+    let mut parts = rest.split('.');
+    let (Some(pid), Some(start)) = (
+        parts.next().and_then(|part| part.parse().ok()),
+        parts.next().and_then(|part| part.parse().ok()),
+    ) else {
+        return false;
+    };
+    !is_running(pid, start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_labels_name_a_directory_of_the_root() {
+        let labels = Labels {
+            run: String::from(".."),
+            instance: String::from("../a b\n"),
+            attempt: String::from("s1-a1"),
+        };
+        assert_eq!(name(&labels), "_..-.._a_b_-s1-a1");
+    }
+}

@@ -1,0 +1,219 @@
+//! The process tree of one channel on the host, held through its keeper.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use crate::keep;
+use crate::place::Ended;
+use crate::processes;
+
+/// How the keeper is started: a program that calls [`keep::main`] when its first own argument is [`keep::ARGUMENT`].
+#[derive(Debug, Clone)]
+pub struct KeepCommand {
+    /// Program, `/proc/self/exe` in the runner.
+    pub program: PathBuf,
+    /// Arguments before the keeper's own, [`keep::ARGUMENT`] in the runner.
+    pub arguments: Vec<OsString>,
+}
+
+impl Default for KeepCommand {
+    fn default() -> Self {
+        Self {
+            program: PathBuf::from("/proc/self/exe"),
+            arguments: vec![OsString::from(keep::ARGUMENT)],
+        }
+    }
+}
+
+/// What to run under a keeper.
+pub(crate) struct Program<'a> {
+    pub(crate) keep: &'a KeepCommand,
+    /// The place's private directory.
+    pub(crate) place: &'a Path,
+    /// Prefix of the names of directories that go with this runner.
+    pub(crate) kin: &'a str,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) directory: &'a Path,
+    pub(crate) environment: &'a [(String, String)],
+}
+
+/// Keepers of this process that are alive, or not yet waited for.
+static LIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// One keeper with everything below it.
+pub(crate) struct Tree {
+    pid: u32,
+    mark: Vec<u8>,
+    lifeline: Mutex<Option<OwnedFd>>,
+    child: tokio::sync::Mutex<Child>,
+    ended: OnceLock<Ended>,
+}
+
+impl Tree {
+    /// Starts a program under a keeper of its own.
+    pub(crate) fn spawn(program: Program<'_>) -> io::Result<(Arc<Self>, ChildStdin, ChildStdout)> {
+        let (held_by_keeper, lifeline) = pipe_with(PipeFlags::CLOEXEC)?;
+        let mut command = Command::new(&program.keep.program);
+        command
+            .args(&program.keep.arguments)
+            .arg(program.place)
+            .arg(program.kin)
+            .args(program.arguments)
+            .current_dir(program.directory)
+            .env_clear()
+            .envs(
+                program
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .env(MARK, program.place)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::from(held_by_keeper));
+        // Held until the number is known: a stray is a child of ours that is not on the list.
+        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut child = command.spawn()?;
+        let (Some(pid), Some(input), Some(output)) =
+            (child.id(), child.stdin.take(), child.stdout.take())
+        else {
+            return Err(io::Error::other("the keeper has no streams"));
+        };
+        live.insert(pid);
+        drop(live);
+        let tree = Self {
+            pid,
+            mark: mark(program.place),
+            lifeline: Mutex::new(Some(lifeline)),
+            child: tokio::sync::Mutex::new(child),
+            ended: OnceLock::new(),
+        };
+        Ok((Arc::new(tree), input, output))
+    }
+
+    /// The keeper, which everything in the tree descends from.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.get().is_some()
+    }
+
+    /// Asks the keeper to end the tree.
+    pub(crate) fn close(&self) {
+        let lifeline = self
+            .lifeline
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(lifeline) = lifeline {
+            // A keeper that is gone has ended its tree already.
+            let _ = rustix::io::write(&lifeline, keep::CLOSE);
+        }
+    }
+
+    /// Waits until nothing of the tree is left.
+    pub(crate) async fn wait(&self) -> Ended {
+        let mut child = self.child.lock().await;
+        if let Some(ended) = self.ended.get() {
+            return *ended;
+        }
+        let status = child.wait().await.ok();
+        LIVE.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.pid);
+        let code = status.and_then(|status| status.code());
+        if code.is_none() {
+            // The keeper was killed, so its tree has lost its guard.
+            let mark = self.mark.clone();
+            let _ = tokio::task::spawn_blocking(move || end_strays(&mark)).await;
+        }
+        *self.ended.get_or_init(|| Ended { code })
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.close();
+        LIVE.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.pid);
+    }
+}
+
+/// Variable that marks everything started in a place, so that it can be found without its keeper.
+const MARK: &str = "PATCHMILL_PLACE";
+
+/// The mark of the place in a directory, as it stands in an environment.
+pub(crate) fn mark(place: &Path) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    [MARK.as_bytes(), b"=", place.as_os_str().as_bytes()].concat()
+}
+
+/// Makes this process the one that orphans of killed keepers come to.
+pub(crate) fn adopt_orphans() {
+    // Without it they go to the host's init, and are found by their mark only.
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+}
+
+/// Ends what a killed keeper left behind: everything that carries the place's mark, and every adopted child in a session that is not the runner's
+/// (keepers start sessions, the runner's other children do not).
+pub(crate) fn end_strays(mark: &[u8]) {
+    let own = std::process::id();
+    for _ in 0..64 {
+        let table = processes::all();
+        let session = table
+            .iter()
+            .find(|process| process.pid == own)
+            .map_or(0, |process| process.session);
+        let live = LIVE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut strays = BTreeSet::new();
+        for process in table.iter().filter(|process| process.pid != own) {
+            let adopted =
+                process.parent == own && process.session != session && !live.contains(&process.pid);
+            if process.zombie {
+                if adopted {
+                    reap(process.pid);
+                }
+                continue;
+            }
+            let marked = !live.contains(&process.pid) && processes::has_variable(process.pid, mark);
+            if adopted || marked {
+                strays.insert(process.pid);
+                strays.extend(
+                    processes::descendants_in(&table, process.pid)
+                        .iter()
+                        .map(|process| process.pid),
+                );
+            }
+        }
+        if strays.is_empty() {
+            return;
+        }
+        for signal in [Signal::STOP, Signal::KILL] {
+            for &pid in &strays {
+                processes::signal(pid, signal);
+            }
+        }
+        for &pid in &strays {
+            reap(pid);
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn reap(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}

@@ -1,0 +1,162 @@
+//! The patch between the sealed start commit and the workspace as it is.
+//!
+//! Nothing of the agent's repository is read: not its objects, index, configuration, attributes or hooks. The workspace's bytes are put into a tree in
+//! memory as they are, and that tree is compared with the start commit's.
+
+use std::path::Path;
+
+use git2::{
+    Diff, DiffFormat, DiffOptions, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository,
+};
+
+use super::checkout::Start;
+use super::odb::with_memory_repository;
+use super::prepare::Prepared;
+use super::survey::{Change, Content, Survey, survey};
+use super::worktree::{Worktree, as_path};
+use crate::error::{Cause, Error};
+
+pub use super::survey::Omission;
+
+/// What changed in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceDiff {
+    /// A git patch with binary changes and whole object names, without rename detection (a rename is a deletion and an addition, so that each side is
+    /// judged by its own path); empty when nothing changed. It was applied to the start commit in memory and gave the workspace's tree.
+    pub full: Vec<u8>,
+    /// Commit that it is against.
+    pub start_commit: String,
+    /// What differs and is not in the patch.
+    pub omissions: Vec<Omission>,
+}
+
+/// Compares the workspace with its start. Blocks.
+pub(crate) fn diff(
+    prepared: &Prepared,
+    start: &Start,
+    workdir: &Path,
+) -> Result<WorkspaceDiff, Error> {
+    let lost = |error: Cause| {
+        Error::lost(
+            format!("compare {} with {}", workdir.display(), prepared.start),
+            error,
+        )
+    };
+    let tree = Worktree::open(workdir).map_err(|error| lost(error.into()))?;
+    let Survey {
+        changes,
+        mut omissions,
+    } = survey(prepared, start, &tree).map_err(|error| lost(error.into()))?;
+    let full = if changes.is_empty() {
+        Vec::new()
+    } else {
+        with_memory_repository(&prepared.objects_directory(), |repository| {
+            let now = write_tree(repository, prepared, changes, &mut omissions)?;
+            let patch = compare(repository, prepared.tree, now)?;
+            check(repository, prepared.tree, now, &patch)?;
+            Ok(patch)
+        })
+        .map_err(|error| lost(error.into()))?
+    };
+    Ok(WorkspaceDiff {
+        full,
+        start_commit: prepared.start.to_string(),
+        omissions,
+    })
+}
+
+/// Puts the workspace's content into the repository; what git cannot hold is left out and said to be.
+pub(super) fn write_tree(
+    repository: &Repository,
+    prepared: &Prepared,
+    changes: Vec<Change>,
+    omissions: &mut Vec<Omission>,
+) -> Result<Oid, git2::Error> {
+    let odb = repository.odb()?;
+    let mut index = Index::new()?;
+    index.read_tree(&repository.find_tree(prepared.tree)?)?;
+    // Deletions first: a file may have become a directory.
+    for change in changes.iter().filter(|change| change.now.is_none()) {
+        index.remove(&as_path(&change.path), 0)?;
+    }
+    for change in changes {
+        let Some((mode, content)) = change.now else {
+            continue;
+        };
+        let id = match content {
+            Content::Bytes(bytes) => odb.write(ObjectType::Blob, &bytes)?,
+            Content::Submodule(id) => id,
+        };
+        let path = String::from_utf8_lossy(&change.path).into_owned();
+        if let Err(error) = index.add(&entry(change.path, mode, id)) {
+            omissions.push(Omission {
+                path,
+                reason: format!("git cannot hold it: {}", error.message()),
+            });
+        }
+    }
+    index.write_tree_to(repository)
+}
+
+pub(super) fn entry(path: Vec<u8>, mode: u32, id: Oid) -> IndexEntry {
+    IndexEntry {
+        ctime: IndexTime::new(0, 0),
+        mtime: IndexTime::new(0, 0),
+        dev: 0,
+        ino: 0,
+        mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path,
+    }
+}
+
+/// The patch from one tree to another.
+fn compare(repository: &Repository, old: Oid, new: Oid) -> Result<Vec<u8>, git2::Error> {
+    let (old, new) = (repository.find_tree(old)?, repository.find_tree(new)?);
+    let mut options = DiffOptions::new();
+    options
+        .show_binary(true)
+        .id_abbrev(40)
+        .context_lines(3)
+        .old_prefix("a")
+        .new_prefix("b");
+    let diff = repository.diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))?;
+    let mut patch = Vec::new();
+    diff.print(DiffFormat::Patch, |_, _, line| {
+        if let '+' | '-' | ' ' = line.origin() {
+            patch.extend_from_slice(line.origin().encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        patch.extend_from_slice(line.content());
+        true
+    })?;
+    Ok(patch)
+}
+
+/// Applies the patch in memory: it must give the tree that it was made from.
+fn check(repository: &Repository, old: Oid, new: Oid, patch: &[u8]) -> Result<(), git2::Error> {
+    let applied = apply_in_memory(repository, old, patch)?;
+    if applied == new {
+        Ok(())
+    } else {
+        Err(git2::Error::from_str(
+            "the patch, applied to the start commit, does not give the workspace",
+        ))
+    }
+}
+
+/// The tree that a patch makes of another.
+pub(super) fn apply_in_memory(
+    repository: &Repository,
+    tree: Oid,
+    patch: &[u8],
+) -> Result<Oid, git2::Error> {
+    let diff = Diff::from_buffer(patch)?;
+    let tree = repository.find_tree(tree)?;
+    let mut index = repository.apply_to_tree(&tree, &diff, None)?;
+    index.write_tree_to(repository)
+}

@@ -1,0 +1,22 @@
+//! A repository in memory over prepared objects: no configuration, no attributes, no hooks, and what is written into it is never on disk.
+
+use std::path::Path;
+
+use git2::{Config, Odb, Repository};
+
+/// Runs `work` on such a repository.
+pub(super) fn with_memory_repository<T>(
+    objects: &Path,
+    work: impl FnOnce(&Repository) -> Result<T, git2::Error>,
+) -> Result<T, git2::Error> {
+    let odb = Odb::new()?;
+    let text = objects
+        .to_str()
+        .ok_or_else(|| git2::Error::from_str("the path of the objects is not UTF-8"))?;
+    odb.add_disk_alternate(text)?;
+    let memory = odb.add_new_mempack_backend(1000)?;
+    drop(memory);
+    let repository = Repository::from_odb(odb)?;
+    repository.set_config(&Config::new()?)?;
+    work(&repository)
+}

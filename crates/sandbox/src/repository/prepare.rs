@@ -1,0 +1,308 @@
+//! Preparing a repository: a pack with exactly the history of one commit, made once and copied for each sandbox.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use git2::{ErrorCode, Index, ObjectType, Odb, Oid, Repository};
+
+use super::seal::LeftOut;
+use super::source::{Source, lines};
+use crate::error::Error;
+use crate::place::{directory, removal};
+
+/// One file of the start commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tracked {
+    pub(crate) path: Vec<u8>,
+    pub(crate) mode: u32,
+    pub(crate) id: Oid,
+}
+
+/// Modes as git records them.
+pub(crate) mod mode {
+    pub(crate) const FILE: u32 = 0o100_644;
+    pub(crate) const EXECUTABLE: u32 = 0o100_755;
+    pub(crate) const LINK: u32 = 0o120_000;
+    pub(crate) const SUBMODULE: u32 = 0o160_000;
+}
+
+/// A repository ready to be checked out: the history of its base commit and nothing else. Its directory goes with the last user.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(super) directory: PathBuf,
+    pub(super) pack: String,
+    pub(super) start: Oid,
+    pub(super) tree: Oid,
+    pub(super) shallow: Vec<Oid>,
+    pub(super) commits: u64,
+    pub(super) objects: u64,
+    pub(super) left_out: LeftOut,
+    pub(super) verified: bool,
+    /// Sorted by path.
+    pub(super) files: Vec<Tracked>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // What stays is found again as an orphan.
+        let _ = removal::remove_tree(&self.directory);
+    }
+}
+
+impl Prepared {
+    /// The commit that sandboxes start from.
+    pub fn start_commit(&self) -> String {
+        self.start.to_string()
+    }
+
+    pub(super) fn objects_directory(&self) -> PathBuf {
+        self.directory.join(OBJECTS)
+    }
+}
+
+const OBJECTS: &str = "objects";
+
+/// Prepares the repository at `source` (a work tree, a bare repository or a bundle file) at `base_commit`, or at its HEAD. Blocks. `root` is the directory
+/// of the sandboxes; what is made there goes with the returned value, or is reaped as an orphan.
+///
+/// # Errors
+/// When the repository cannot be read, has no such commit, or its history is incomplete.
+pub fn prepare(
+    source: &Path,
+    base_commit: Option<&str>,
+    root: &Path,
+) -> Result<Arc<Prepared>, Error> {
+    let operation = || format!("prepare the repository {}", source.display());
+    let root = std::fs::create_dir_all(root)
+        .and_then(|()| root.canonicalize())
+        .map_err(|error| Error::start(operation(), error))?;
+    let directory =
+        directory::create_kin(&root).map_err(|error| Error::start(operation(), error))?;
+    let mut prepared = Prepared {
+        directory,
+        pack: String::new(),
+        start: Oid::ZERO_SHA1,
+        tree: Oid::ZERO_SHA1,
+        shallow: Vec::new(),
+        commits: 0,
+        objects: 0,
+        left_out: LeftOut::default(),
+        verified: false,
+        files: Vec::new(),
+    };
+    let opened = Source::open(source, &prepared.directory)?;
+    prepared.start = find_base(source, &opened, base_commit)?;
+    prepared
+        .fill(&opened)
+        .map_err(|error| incomplete(source, prepared.start, error))?;
+    drop(opened);
+    // The unpacked bundle has served.
+    let _ = removal::remove_tree(&prepared.directory.join("bundle.git"));
+    Ok(Arc::new(prepared))
+}
+
+fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> Result<Oid, Error> {
+    let revision = base
+        .map(str::to_owned)
+        .or_else(|| opened.default_revision());
+    let Some(revision) = revision else {
+        return Err(Error::repository(
+            source,
+            "the bundle has several tips and none is called HEAD",
+            "name the base commit",
+        ));
+    };
+    opened
+        .repository()
+        .revparse_single(&revision)
+        .and_then(|object| object.peel_to_commit())
+        .map(|commit| commit.id())
+        .map_err(|error| Error::Repository {
+            path: source.to_owned(),
+            problem: match base {
+                Some(base) => format!("it has no commit `{base}`"),
+                None => String::from("it has no commit yet"),
+            },
+            hint: match base {
+                Some(base) => format!(
+                    "fetch it (`git -C {} fetch origin {base}`), or point to another repository",
+                    source.display()
+                ),
+                None => String::from("commit something first"),
+            },
+            source: Some(error.into()),
+        })
+}
+
+fn incomplete(source: &Path, base: Oid, error: git2::Error) -> Error {
+    if error.code() == ErrorCode::NotFound {
+        return Error::Repository {
+            path: source.to_owned(),
+            problem: format!("the history of {base} is incomplete"),
+            hint: String::from(
+                "a partial clone needs its missing objects: `git fetch --refetch --no-filter`",
+            ),
+            source: Some(error.into()),
+        };
+    }
+    Error::start(
+        format!("pack the history of {base} in {}", source.display()),
+        error,
+    )
+}
+
+impl Prepared {
+    fn fill(&mut self, source: &Source) -> Result<(), git2::Error> {
+        let repository = source.repository();
+        let commits = walk(repository, self.start)?;
+        self.commits = commits.len() as u64;
+        self.shallow = lines(repository.commondir().join("shallow"))
+            .iter()
+            .filter_map(|line| Oid::from_str(line).ok())
+            .filter(|id| commits.contains(id))
+            .collect();
+        self.pack(repository)?;
+        self.list(repository)?;
+        self.left_out = count(source, &commits)?;
+        let total = total_objects(repository)?;
+        self.left_out.objects = total.saturating_sub(self.objects);
+        self.verified = self.verify(repository, &commits)?;
+        Ok(())
+    }
+
+    fn pack(&mut self, repository: &Repository) -> Result<(), git2::Error> {
+        let packs = self.objects_directory().join("pack");
+        std::fs::create_dir_all(&packs)
+            .map_err(|error| git2::Error::from_str(&error.to_string()))?;
+        let mut walk = repository.revwalk()?;
+        walk.push(self.start)?;
+        let mut builder = repository.packbuilder()?;
+        builder.set_threads(1);
+        builder.insert_walk(&mut walk)?;
+        self.objects = builder.object_count() as u64;
+        builder.write(&packs, 0o444)?;
+        self.pack = builder.name()?.unwrap_or_default().to_owned();
+        Ok(())
+    }
+
+    fn list(&mut self, repository: &Repository) -> Result<(), git2::Error> {
+        let tree = repository.find_commit(self.start)?.tree()?;
+        self.tree = tree.id();
+        let mut index = Index::new()?;
+        index.read_tree(&tree)?;
+        self.files = index
+            .iter()
+            .map(|entry| Tracked {
+                path: entry.path,
+                mode: entry.mode,
+                id: entry.id,
+            })
+            .collect();
+        self.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(())
+    }
+
+    /// Looks at the pack itself: as many objects as were put in, every commit one of the history, no tip beyond it.
+    fn verify(&self, source: &Repository, commits: &HashSet<Oid>) -> Result<bool, git2::Error> {
+        let odb = Odb::new()?;
+        let objects = self.objects_directory();
+        odb.add_disk_alternate(
+            objects
+                .to_str()
+                .ok_or_else(|| git2::Error::from_str("the path of the objects is not UTF-8"))?,
+        )?;
+        let mut objects = 0;
+        odb.foreach(|_| {
+            objects += 1;
+            true
+        })?;
+        let mut beyond = false;
+        for reference in source.references()?.filter_map(Result::ok) {
+            if let Ok(commit) = reference.peel_to_commit() {
+                beyond |= !commits.contains(&commit.id()) && odb.exists(commit.id());
+            }
+        }
+        Ok(objects == self.objects && !beyond)
+    }
+
+    pub(super) fn submodules(&self) -> u64 {
+        let submodules = self
+            .files
+            .iter()
+            .filter(|file| file.mode == mode::SUBMODULE);
+        submodules.count() as u64
+    }
+}
+
+fn walk(repository: &Repository, start: Oid) -> Result<HashSet<Oid>, git2::Error> {
+    let mut walk = repository.revwalk()?;
+    walk.push(start)?;
+    walk.collect()
+}
+
+fn total_objects(repository: &Repository) -> Result<u64, git2::Error> {
+    let mut all = HashSet::new();
+    repository.odb()?.foreach(|id| {
+        all.insert(*id);
+        true
+    })?;
+    Ok(all.len() as u64)
+}
+
+fn count(source: &Source, commits: &HashSet<Oid>) -> Result<LeftOut, git2::Error> {
+    let repository = source.repository();
+    let mut left = LeftOut::default();
+    let mut add = |name: &str, target: Option<Oid>| {
+        match name
+            .strip_prefix("refs/")
+            .and_then(|rest| rest.split_once('/'))
+        {
+            Some(("heads", _)) => left.branches += 1,
+            Some(("tags", _)) => left.tags += 1,
+            Some(("remotes", _)) => left.remote_references += 1,
+            _ => left.other_references += 1,
+        }
+        if target.is_some_and(|target| !commits.contains(&target)) {
+            left.references_beyond += 1;
+        }
+    };
+    for reference in repository.references()?.filter_map(Result::ok) {
+        let target = reference
+            .peel(ObjectType::Commit)
+            .ok()
+            .map(|object| object.id());
+        add(&String::from_utf8_lossy(reference.name_bytes()), target);
+    }
+    if let Some(header) = source.bundle_header() {
+        for (id, name) in header.tips.iter().filter(|(_, name)| name != "HEAD") {
+            let target = Oid::from_str(id)
+                .and_then(|id| repository.find_object(id, None))
+                .and_then(|object| object.peel_to_commit())
+                .ok();
+            add(name, target.map(|commit| commit.id()));
+        }
+    }
+    let directory = repository.commondir();
+    left.remotes = repository.remotes()?.len() as u64;
+    left.reflogs = files_below(&directory.join("logs"));
+    left.alternates = lines(directory.join("objects/info/alternates")).len() as u64;
+    left.worktrees =
+        std::fs::read_dir(directory.join("worktrees")).map_or(0, |entries| entries.count() as u64);
+    Ok(left)
+}
+
+fn files_below(directory: &Path) -> u64 {
+    let mut count = 0;
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => pending.push(entry.path()),
+                Ok(kind) if kind.is_file() => count += 1,
+                _ => {}
+            }
+        }
+    }
+    count
+}

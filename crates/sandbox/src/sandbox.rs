@@ -1,0 +1,300 @@
+//! One sandbox: a place, a shell in it, and the sealed repository.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use schema::grading::PatchApplication;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+use crate::files::{Entry, HostFiles, InsideFiles};
+use crate::limits::Applied;
+use crate::place::{Backend, Place, PlaceId, PlaceSpec};
+use crate::repository::{self, Prepared, SealRecord, Start, WorkspaceDiff};
+use crate::shell::{Captured, End, RunOptions, Shell, once};
+
+/// Checkouts and comparisons that run at once: more only take memory from each other.
+static REPOSITORY_WORK: Semaphore = Semaphore::const_new(4);
+
+/// What to start.
+#[derive(Clone)]
+pub struct SandboxSpec {
+    /// The place.
+    pub place: PlaceSpec,
+    /// The repository in it.
+    pub repository: Arc<Prepared>,
+    /// Commands that the agent's shell runs before anything else; one that fails fails the start.
+    pub setup_commands: Vec<String>,
+    /// How long each of them may take.
+    pub setup_timeout: Duration,
+}
+
+/// A running sandbox. Dropping it leaves the place: [`Sandbox::remove`] is what ends it.
+pub struct Sandbox {
+    backend: Arc<dyn Backend>,
+    place: Arc<dyn Place>,
+    prepared: Arc<Prepared>,
+    start: Arc<Start>,
+    agent: Shell,
+    control: Shell,
+}
+
+impl Sandbox {
+    /// Starts a place, checks the repository out in it, and opens the agent's shell.
+    ///
+    /// # Errors
+    /// When any of it fails or takes longer than `deadline`; nothing is left behind then.
+    pub async fn start(
+        backend: Arc<dyn Backend>,
+        spec: SandboxSpec,
+        deadline: Duration,
+    ) -> Result<Self, Error> {
+        let place = backend.start(&spec.place, deadline).await?;
+        let id = place.id().clone();
+        let started = timeout(deadline, Self::fill(Arc::clone(&backend), place, spec)).await;
+        let error = match started {
+            Ok(Ok(sandbox)) => return Ok(sandbox),
+            Ok(Err(error)) => error,
+            Err(late) => Error::start(format!("start the sandbox {}", id.0), late),
+        };
+        if let Err(left) = backend.remove(&id, REMOVAL).await {
+            tracing::warn!(sandbox = id.0, error = %left, "a sandbox that failed to start was not removed");
+        }
+        Err(error)
+    }
+
+    async fn fill(
+        backend: Arc<dyn Backend>,
+        place: Arc<dyn Place>,
+        spec: SandboxSpec,
+    ) -> Result<Self, Error> {
+        let agent = Shell::new(Arc::clone(&place));
+        let host_workdir = host_workdir(place.as_ref())?;
+        let prepared = Arc::clone(&spec.repository);
+        // The shell starts while the files are written; it runs nothing before the first command.
+        let (start, opened) = tokio::join!(
+            repository_work(move || repository::checkout(&prepared, &host_workdir)),
+            agent.open()
+        );
+        let (start, ()) = (start?, opened?);
+        let sandbox = Self {
+            control: Shell::new(Arc::clone(&place)),
+            backend,
+            place,
+            prepared: spec.repository,
+            start: Arc::new(start),
+            agent,
+        };
+        for command in &spec.setup_commands {
+            sandbox.set_up(command, spec.setup_timeout).await?;
+        }
+        Ok(sandbox)
+    }
+
+    async fn set_up(&self, command: &str, limit: Duration) -> Result<(), Error> {
+        let options = RunOptions {
+            timeout: limit,
+            ..RunOptions::default()
+        };
+        let captured = self
+            .run(command, &options, &CancellationToken::new())
+            .await?;
+        if captured.end == End::Exited(0) {
+            return Ok(());
+        }
+        let said = [captured.head, captured.tail].concat();
+        let said = String::from_utf8_lossy(&said);
+        let last: Vec<&str> = said.lines().rev().take(5).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        Err(Error::start(
+            format!("run the set-up command `{command}`"),
+            format!("it ended with {:?}: {}", captured.end, last.join(" / ")),
+        ))
+    }
+
+    /// Identifier of the place.
+    pub fn id(&self) -> &PlaceId {
+        self.place.id()
+    }
+
+    /// Directory of the repository as the agent sees it.
+    pub fn workdir(&self) -> &str {
+        self.place.workdir()
+    }
+
+    /// Limits, network and user as really applied.
+    pub fn applied(&self) -> &Applied {
+        self.place.applied()
+    }
+
+    /// What the repository holds and what was left out of it.
+    pub fn seal(&self) -> &SealRecord {
+        &self.start.seal
+    }
+
+    /// Commit that the diff is taken against.
+    pub fn start_commit(&self) -> &str {
+        &self.start.seal.start_commit
+    }
+
+    /// Runs text in the agent's persistent shell. When the future is dropped, the shell is ended and opened again by the next command.
+    ///
+    /// # Errors
+    /// `Refused` when the text cannot be run at all, `Lost` when no shell can be had.
+    pub async fn run(
+        &self,
+        text: &str,
+        options: &RunOptions,
+        cancel: &CancellationToken,
+    ) -> Result<Captured, Error> {
+        self.agent.run(text, options, cancel).await
+    }
+
+    /// Runs shell text in a fresh process in the repository's directory. Whatever it leaves running is ended with it.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn exec(
+        &self,
+        text: &str,
+        options: &RunOptions,
+        cancel: &CancellationToken,
+    ) -> Result<Captured, Error> {
+        once::run(self.place.as_ref(), text, options, cancel).await
+    }
+
+    /// What stands at a path as the agent sees it; `None` when nothing does.
+    ///
+    /// # Errors
+    /// `Refused` when it cannot be seen.
+    pub async fn entry(&self, path: &str) -> Result<Option<Entry>, Error> {
+        let path = self.absolute(path)?;
+        if self.place.shares_host_files() {
+            return blocking(move || HostFiles::entry(Path::new(&path))).await;
+        }
+        InsideFiles(&self.control).entry(&path).await
+    }
+
+    /// Reads a whole file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// `Refused` when there is no such file or it is longer.
+    pub async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
+        let path = self.absolute(path)?;
+        if self.place.shares_host_files() {
+            return blocking(move || HostFiles::read(Path::new(&path), limit)).await;
+        }
+        InsideFiles(&self.control).read(&path, limit).await
+    }
+
+    /// Replaces or creates a file, whole or not at all. Its directories are made; an existing file keeps its mode; links are followed.
+    ///
+    /// # Errors
+    /// `Refused` when that is not possible there.
+    pub async fn write(&self, path: &str, content: &[u8]) -> Result<(), Error> {
+        let path = self.absolute(path)?;
+        if self.place.shares_host_files() {
+            let content = content.to_vec();
+            return blocking(move || HostFiles::write(Path::new(&path), &content)).await;
+        }
+        InsideFiles(&self.control).write(&path, content).await
+    }
+
+    /// Removes a file or link.
+    ///
+    /// # Errors
+    /// `Refused` when there is none.
+    pub async fn remove_file(&self, path: &str) -> Result<(), Error> {
+        let path = self.absolute(path)?;
+        if self.place.shares_host_files() {
+            return blocking(move || HostFiles::remove(Path::new(&path))).await;
+        }
+        InsideFiles(&self.control).remove(&path).await
+    }
+
+    /// Compares the repository with its sealed start.
+    ///
+    /// # Errors
+    /// `Lost` or `Disk`: never an empty patch instead.
+    pub async fn diff(&self) -> Result<WorkspaceDiff, Error> {
+        let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
+        let workdir = host_workdir(self.place.as_ref())?;
+        repository_work(move || repository::diff(&prepared, &start, &workdir)).await
+    }
+
+    /// Puts a patch on the workspace: as it is, else by three-way merge, else with fuzz.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read or written; a patch that does not apply is `Rejected`, not an error.
+    pub async fn apply(&self, patch: &[u8]) -> Result<PatchApplication, Error> {
+        let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
+        let workdir = host_workdir(self.place.as_ref())?;
+        let private = self.place.private_directory();
+        let patch = patch.to_vec();
+        repository_work(move || repository::apply(&prepared, &start, &workdir, &private, &patch))
+            .await
+    }
+
+    /// Ends everything that runs in the sandbox; files stay, and the next command opens a new shell.
+    ///
+    /// # Errors
+    /// When something is left after `deadline`.
+    pub async fn stop_processes(&self, deadline: Duration) -> Result<(), Error> {
+        self.agent.close().await;
+        self.control.close().await;
+        self.place.stop(deadline).await
+    }
+
+    /// Ends everything and removes the place. Doing it twice is not an error.
+    ///
+    /// # Errors
+    /// When something is left after `deadline`.
+    pub async fn remove(&self, deadline: Duration) -> Result<(), Error> {
+        self.backend.remove(self.place.id(), deadline).await
+    }
+
+    fn absolute(&self, path: &str) -> Result<String, Error> {
+        if path.contains('\0') {
+            return Err(Error::Refused(String::from(
+                "a path cannot hold a NUL character",
+            )));
+        }
+        if path.starts_with('/') {
+            return Ok(path.to_owned());
+        }
+        Ok(format!("{}/{path}", self.place.workdir()))
+    }
+}
+
+/// How long the remains of a failed start may take to go.
+const REMOVAL: Duration = Duration::from_secs(10);
+
+fn host_workdir(place: &dyn Place) -> Result<PathBuf, Error> {
+    place
+        .host_workdir()
+        .map(Path::to_owned)
+        .ok_or_else(|| Error::Unsupported {
+            message: String::from(
+                "this backend hides its files from the host, which is not supported yet",
+            ),
+        })
+}
+
+async fn repository_work<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    // The semaphore is never closed.
+    let _permit = REPOSITORY_WORK.acquire().await;
+    blocking(work).await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|panic| Err(Error::lost("work on the sandbox's files", panic)))
+}

@@ -1,0 +1,161 @@
+//! One command in a process of its own, apart from any shell that lives on.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::capture::Capture;
+use super::{Captured, End, RunOptions, deadline};
+use crate::error::Error;
+use crate::place::{Channel, Launch, Place};
+
+/// Longest text that travels as an argument: the kernel allows 128 KiB for one.
+const ARGUMENT_LIMIT: usize = 96 << 10;
+/// Runs its second argument with bash where there is one, else sh.
+const RUN: &str = r#"if command -v bash >/dev/null; then exec bash --noprofile --norc -c "$1" bash; else exec sh -c "$1" sh; fi"#;
+/// The same for text that comes by the input.
+const RUN_INPUT: &str = "c=$(cat); exec </dev/null; eval \"$c\"";
+/// How long after the kill the end of the output is waited for.
+const DRAIN: Duration = Duration::from_secs(1);
+const BUFFER: usize = 64 << 10;
+
+/// Runs shell text in a fresh process in the repository's directory. When its main process ends, so does everything that it started.
+pub(crate) async fn run(
+    place: &dyn Place,
+    text: &str,
+    options: &RunOptions,
+    cancel: &CancellationToken,
+) -> Result<Captured, Error> {
+    if text.contains('\0') {
+        return Err(Error::Refused(String::from(
+            "a command cannot hold a NUL character",
+        )));
+    }
+    let (argument, input) = if text.len() <= ARGUMENT_LIMIT {
+        (text, "")
+    } else {
+        (RUN_INPUT, text)
+    };
+    let launch = Launch {
+        arguments: ["/bin/sh", "-c", RUN, "sh", argument]
+            .map(str::to_owned)
+            .to_vec(),
+        directory: None,
+    };
+    let spool = place.private_directory();
+    let channel = place.open(&launch).await?;
+    follow(channel, input.as_bytes(), options, cancel, &spool).await
+}
+
+async fn follow(
+    channel: Channel,
+    mut input: &[u8],
+    options: &RunOptions,
+    cancel: &CancellationToken,
+    spool: &Path,
+) -> Result<Captured, Error> {
+    let Channel {
+        input: writer,
+        mut output,
+        ended,
+        keeper,
+        guard,
+    } = channel;
+    let started = Instant::now();
+    let deadline = started + options.timeout;
+    let mut capture = Capture::new(options.kept, spool);
+    let mut buffer = BytesMut::with_capacity(BUFFER);
+    let mut writer = Some(writer);
+    let mut heard = started;
+    let mut reason = None;
+    loop {
+        if input.is_empty() {
+            writer = None;
+        }
+        let (limit, until) = match options.idle {
+            Some(idle) if heard + idle < deadline => (End::Idle, heard + idle),
+            _ => (End::TimedOut, deadline),
+        };
+        // A flood is always ready: without this look it would outrun every timer.
+        if Instant::now() >= until {
+            reason = Some(limit);
+            break;
+        }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                reason = Some(End::Cancelled);
+                break;
+            }
+            read = output.read_buf(&mut buffer) => match read {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {
+                    heard = Instant::now();
+                    capture.push(&buffer);
+                    buffer.clear();
+                    if capture.total() > options.max_output {
+                        reason = Some(End::OutputLimit);
+                        break;
+                    }
+                }
+            },
+            written = async {
+                match writer.as_mut() {
+                    Some(writer) => writer.write(input).await,
+                    None => std::future::pending().await,
+                }
+            } => match written {
+                Ok(written) => input = &input[written..],
+                Err(_) => input = &[],
+            },
+            () = sleep_until(until) => {
+                reason = Some(limit);
+                break;
+            }
+        }
+    }
+    if reason.is_some() {
+        let kill = async {
+            if let Some(keeper) = keeper {
+                deadline::Command {
+                    keeper,
+                    worker: None,
+                    since: 0,
+                }
+                .end()
+                .await;
+            }
+            drop(guard);
+        };
+        let drain = async {
+            loop {
+                buffer.clear();
+                match output.read_buf(&mut buffer).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(_) => capture.push(&buffer),
+                }
+            }
+        };
+        let both = async { tokio::join!(kill, drain) };
+        let _ = timeout(DRAIN, both).await;
+    }
+    let code = timeout(DRAIN, ended)
+        .await
+        .ok()
+        .and_then(|ended| ended.code);
+    let end = match (reason, code) {
+        (Some(end), _) => end,
+        (None, Some(code)) => End::Exited(code),
+        (None, None) => End::ShellEnded(137),
+    };
+    Ok(Captured::new(
+        capture.finish(),
+        end,
+        None,
+        started.elapsed(),
+    ))
+}

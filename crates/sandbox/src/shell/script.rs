@@ -1,0 +1,27 @@
+//! The sources of the two shell programs: the keeper, which owns the stream, and the worker, which runs the commands.
+
+/// What stands for the nonce, the state file and the way to evaluate in the sources.
+const NONCE: &str = "@N";
+const STATE: &str = "@F";
+const EVALUATE: &str = "@E";
+
+/// The first program: takes the stream away from descriptors 0, 1 and 2, and becomes the keeper.
+const OPENING: &str = "exec 8<&0 9>&1 </dev/null 2>/dev/null; eval \"$1\"";
+
+/// Arguments that start a keeper whose worker is bash where there is one, else sh.
+pub(super) fn arguments(nonce: &str, state: &str) -> Vec<String> {
+    // Single quotes around the path are the script's.
+    let state = state.replace('\'', r"'\''");
+    let worker = |evaluate| {
+        include_str!("worker.sh")
+            .replace(NONCE, nonce)
+            .replace(STATE, &state)
+            .replace(EVALUATE, evaluate)
+    };
+    let keeper = include_str!("keeper.sh").replace(NONCE, nonce);
+    // A syntax error ends dash and busybox in a plain `eval`, and leaves bash alone.
+    let (bash, sh) = (worker("eval"), worker("command eval"));
+    ["/bin/sh", "-c", OPENING, "keeper", &keeper, &bash, &sh]
+        .map(str::to_owned)
+        .to_vec()
+}

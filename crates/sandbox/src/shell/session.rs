@@ -1,0 +1,376 @@
+//! The persistent shell: one command after the other, restarted when it dies, with what can be kept of its state.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::capture::Capture;
+use super::channel::{Connection, Incoming};
+use super::deadline;
+use super::marker::Marker;
+use super::{Captured, End, RunOptions};
+use crate::error::Error;
+use crate::place::{Place, Processes};
+
+/// How long a new worker may take to say that it is there.
+const UP: Duration = Duration::from_secs(20);
+/// How long the internal command that restores the state may take.
+const RESTORE: Duration = Duration::from_secs(3);
+/// How long after the kill the end of the output is waited for.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long the whole kill may take before the channel is given up.
+const KILL: Duration = Duration::from_millis(1700);
+/// What a keeper says when no process was free to start a worker.
+const NO_PROCESS: i32 = 254;
+
+/// Text for the model after a restart that kept what it could.
+const RESTARTED: &str = "The shell was restarted. Kept: the working directory and exported variables, as they were before this command. \
+     Lost: functions, aliases, unexported variables and shell options.";
+/// Text for the model after a restart that kept nothing.
+const FRESH: &str = "The shell was restarted in the repository's directory. Its earlier state (working directory, variables, functions) is lost.";
+/// Text for the model when the shell died before the command began.
+const NOT_STARTED: &str = "The shell had ended before this command could start, so it was not run.";
+
+/// One agent's shell, or one of ours.
+pub(crate) struct Shell {
+    place: Arc<dyn Place>,
+    spool: PathBuf,
+    connection: Mutex<Slot>,
+}
+
+#[derive(Default)]
+struct Slot {
+    connection: Option<Connection>,
+    /// Whether a command was started and never seen to its end.
+    busy: bool,
+    /// Whether there was a connection before this one.
+    reopened: bool,
+}
+
+/// How the conversation about one command ended.
+enum Answer {
+    Ended(i32),
+    Dead {
+        status: i32,
+        started: bool,
+    },
+    /// The channel is of no more use.
+    Closed,
+}
+
+impl Shell {
+    pub(crate) fn new(place: Arc<dyn Place>) -> Self {
+        let spool = place.private_directory();
+        Self {
+            place,
+            spool,
+            connection: Mutex::default(),
+        }
+    }
+
+    /// Opens the channel, so that the first command finds it ready.
+    pub(crate) async fn open(&self) -> Result<(), Error> {
+        let mut slot = self.connection.lock().await;
+        self.ready(&mut slot).await.map(|_| ())
+    }
+
+    /// Ends the shell and all it started.
+    pub(crate) async fn close(&self) {
+        let mut slot = self.connection.lock().await;
+        slot.connection = None;
+        slot.busy = false;
+    }
+
+    /// Runs text and returns what it printed.
+    pub(crate) async fn run(
+        &self,
+        text: &str,
+        options: &RunOptions,
+        cancel: &CancellationToken,
+    ) -> Result<Captured, Error> {
+        if text.contains('\0') {
+            return Err(Error::Refused(String::from(
+                "a command cannot hold a NUL character",
+            )));
+        }
+        let started = Instant::now();
+        let mut slot = self.connection.lock().await;
+        let lost = self.ready(&mut slot).await?;
+        slot.busy = true;
+        let Some(connection) = slot.connection.as_mut() else {
+            return Err(Error::lost(
+                "reach the shell",
+                std::io::Error::from(std::io::ErrorKind::NotConnected),
+            ));
+        };
+        let mut capture = Capture::new(options.kept, &self.spool);
+        let mut conversation = Conversation {
+            connection,
+            capture: &mut capture,
+            options,
+            cancel,
+            started,
+            place: self.place.as_ref(),
+            ended_by: None,
+        };
+        let answer = conversation.hold(text).await;
+        let ended_by = conversation.ended_by;
+        let finished = capture.finish();
+        let (status_end, note) = self.settle(&mut slot, answer).await?;
+        slot.busy = false;
+        let note = note.or(lost.then(|| FRESH.to_owned()));
+        Ok(Captured::new(
+            finished,
+            ended_by.unwrap_or(status_end),
+            note,
+            started.elapsed(),
+        ))
+    }
+
+    /// After the answer the shell is ready again, or the next command opens a new one.
+    async fn settle(
+        &self,
+        slot: &mut MutexGuard<'_, Slot>,
+        answer: Answer,
+    ) -> Result<(End, Option<String>), Error> {
+        match answer {
+            Answer::Ended(status) => Ok((End::Exited(status), None)),
+            Answer::Dead { status, started } => {
+                let restored = match slot.connection.as_mut() {
+                    Some(connection) => revive(connection, self.place.shell_state()).await,
+                    None => false,
+                };
+                let mut note = if restored {
+                    RESTARTED.to_owned()
+                } else {
+                    self.reopen(slot).await?
+                };
+                if !started {
+                    note = format!("{NOT_STARTED} {note}");
+                }
+                Ok((End::ShellEnded(status), Some(note)))
+            }
+            Answer::Closed => {
+                let note = self.reopen(slot).await?;
+                Ok((End::ShellEnded(137), Some(note)))
+            }
+        }
+    }
+
+    /// Makes sure of a worker that waits for a request; tells whether an earlier shell's state was lost on the way.
+    async fn ready(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<bool, Error> {
+        if slot.connection.is_some() && !slot.busy {
+            return Ok(false);
+        }
+        // A future that was dropped left the stream in the middle of something.
+        let fresh = self.reopen(slot).await?;
+        Ok(slot.reopened && fresh == FRESH)
+    }
+
+    /// Opens a new channel and restores what the last shell left; returns the text for the model.
+    async fn reopen(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<String, Error> {
+        let first = slot.connection.is_none() && !slot.reopened && !slot.busy;
+        slot.connection = None;
+        let mut connection = Connection::open(self.place.as_ref(), None).await?;
+        let up = wait_for_up(&mut connection).await;
+        let restored = up && !first && restore(&mut connection, self.place.shell_state()).await;
+        slot.reopened = !first;
+        slot.busy = false;
+        if !up {
+            return Err(Error::lost(
+                "start a shell",
+                std::io::Error::from(std::io::ErrorKind::TimedOut),
+            ));
+        }
+        slot.connection = Some(connection);
+        Ok(if restored { RESTARTED } else { FRESH }.to_owned())
+    }
+}
+
+/// Asks the keeper for a new worker and restores the state that the last one left.
+async fn revive(connection: &mut Connection, state: &str) -> bool {
+    connection.worker = None;
+    let go = connection.go();
+    connection.send(&go).await.is_ok()
+        && wait_for_up(connection).await
+        && restore(connection, state).await
+}
+
+/// Waits for a worker, asking again as long as no process is free.
+async fn wait_for_up(connection: &mut Connection) -> bool {
+    let wait = async {
+        loop {
+            match connection.next().await {
+                Ok(Incoming::Marker(Marker::Up { pid })) => {
+                    connection.worker = Some(pid);
+                    return true;
+                }
+                Ok(Incoming::Marker(Marker::Dead { status: NO_PROCESS })) => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    let go = connection.go();
+                    if connection.send(&go).await.is_err() {
+                        return false;
+                    }
+                }
+                Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
+                Ok(Incoming::Closed) | Err(_) => return false,
+            }
+        }
+    };
+    timeout(UP, wait).await.unwrap_or(false)
+}
+
+/// Sources the state file; a file that is missing or broken restores nothing.
+async fn restore(connection: &mut Connection, state: &str) -> bool {
+    let quoted = state.replace('\'', r"'\''");
+    let (sequence, request) = connection.request(&format!("command . '{quoted}'"));
+    let wait = async {
+        if connection.send(&request).await.is_err() {
+            return None;
+        }
+        loop {
+            match connection.next().await {
+                Ok(Incoming::Marker(Marker::End {
+                    sequence: of,
+                    status,
+                })) if of == sequence => {
+                    return Some(status);
+                }
+                Ok(Incoming::Marker(Marker::Dead { .. }) | Incoming::Closed) | Err(_) => {
+                    return None;
+                }
+                Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
+            }
+        }
+    };
+    matches!(timeout(RESTORE, wait).await, Ok(Some(0)))
+}
+
+type Kill = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// One command on one connection.
+struct Conversation<'a, 'b> {
+    connection: &'a mut Connection,
+    capture: &'a mut Capture<'b>,
+    options: &'a RunOptions,
+    cancel: &'a CancellationToken,
+    started: Instant,
+    place: &'a dyn Place,
+    ended_by: Option<End>,
+}
+
+impl Conversation<'_, '_> {
+    async fn hold(&mut self, text: &str) -> Answer {
+        let since = self.connection.ticks();
+        let (sequence, request) = self.connection.request(text);
+        let mut rest = request.as_slice();
+        let deadline = self.started + self.options.timeout;
+        let mut began = false;
+        let mut heard = Instant::now();
+        let mut kill: Option<Kill> = None;
+        let mut give_up = None;
+        loop {
+            let (reason, until) = self.next_limit(deadline, heard);
+            // A flood is always ready: without this look it would outrun every timer.
+            let wanted = if self.ended_by.is_none() && Instant::now() >= until {
+                Some(reason)
+            } else if give_up.is_some_and(|give_up| Instant::now() >= give_up) {
+                return Answer::Closed;
+            } else {
+                tokio::select! {
+                    biased;
+                    incoming = self.connection.next_while_sending(&mut rest) => {
+                        match incoming {
+                            Ok(Incoming::Data(bytes)) if began => {
+                                heard = Instant::now();
+                                self.capture.push(&bytes);
+                                (self.capture.total() > self.options.max_output).then_some(End::OutputLimit)
+                            }
+                            Ok(Incoming::Data(bytes)) => {
+                                tracing::debug!(bytes = bytes.len(), "output of a background process between commands");
+                                None
+                            }
+                            Ok(Incoming::Marker(Marker::Begin { sequence: of })) if of == sequence => {
+                                began = true;
+                                heard = Instant::now();
+                                None
+                            }
+                            Ok(Incoming::Marker(Marker::End { sequence: of, status })) if of == sequence => {
+                                return Answer::Ended(status);
+                            }
+                            Ok(Incoming::Marker(Marker::Dead { status })) => {
+                                finish(kill).await;
+                                return Answer::Dead { status, started: began };
+                            }
+                            Ok(Incoming::Marker(Marker::Up { .. } | Marker::Begin { .. } | Marker::End { .. })) => None,
+                            Ok(Incoming::Closed) | Err(_) => return Answer::Closed,
+                        }
+                    }
+                    () = self.cancel.cancelled(), if self.ended_by.is_none() => Some(End::Cancelled),
+                    () = sleep_until(until), if self.ended_by.is_none() => Some(reason),
+                    () = run(&mut kill), if kill.is_some() => {
+                        kill = None;
+                        give_up = Some(Instant::now() + DRAIN);
+                        None
+                    }
+                    () = sleep_until(give_up.unwrap_or(until)), if give_up.is_some() => return Answer::Closed,
+                }
+            };
+            if let (Some(end), None) = (wanted, self.ended_by) {
+                self.ended_by = Some(end);
+                give_up = Some(Instant::now() + KILL);
+                match self.kill(since) {
+                    Some(future) => kill = Some(future),
+                    None => return Answer::Closed,
+                }
+            }
+        }
+    }
+
+    /// What ends the command next if nothing else does, and when.
+    fn next_limit(&self, deadline: Instant, heard: Instant) -> (End, Instant) {
+        match self.options.idle {
+            Some(idle) if heard + idle < deadline => (End::Idle, heard + idle),
+            _ => (End::TimedOut, deadline),
+        }
+    }
+
+    /// Ends the command's processes; `None` where only the end of the whole channel does.
+    fn kill(&self, since: u64) -> Option<Kill> {
+        match (
+            self.place.processes(),
+            self.connection.keeper(),
+            self.connection.worker,
+        ) {
+            (Processes::HostTree, Some(keeper), Some(worker)) => {
+                let command = deadline::Command {
+                    keeper,
+                    worker: Some(worker),
+                    since,
+                };
+                Some(Box::pin(command.end()))
+            }
+            (Processes::HostTree | Processes::Inside, _, _) => None,
+        }
+    }
+}
+
+/// Lets a kill come to its end, so that it cannot meet the next worker.
+async fn finish(kill: Option<Kill>) {
+    if let Some(kill) = kill {
+        let _ = timeout(DRAIN, kill).await;
+    }
+}
+
+async fn run(kill: &mut Option<Kill>) {
+    match kill {
+        Some(kill) => kill.as_mut().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,229 @@
+//! Repositories, sandboxes and questions to them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sandbox::limits::{Limits, Network};
+use sandbox::place::bubblewrap::Bubblewrap;
+use sandbox::place::host::{HostSettings, KeepCommand};
+use sandbox::place::local::Local;
+use sandbox::place::{Backend, Labels, PlaceSpec};
+use sandbox::repository::{self, Prepared};
+use sandbox::{Captured, End, RunOptions, Sandbox, SandboxSpec};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const TRIAL: &str = env!("CARGO_BIN_EXE_sandbox-trial");
+
+/// Runs git in a directory with no configuration but its own, and returns what it printed.
+pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
+    String::from_utf8(git_bytes(directory, arguments)).unwrap()
+}
+
+pub(crate) fn git_bytes(directory: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(directory)
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .envs(["AUTHOR", "COMMITTER"].iter().flat_map(|who| {
+            [
+                (format!("GIT_{who}_NAME"), "t"),
+                (format!("GIT_{who}_EMAIL"), "t@example.invalid"),
+                (format!("GIT_{who}_DATE"), "2024-01-01T00:00:00Z"),
+            ]
+        }))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output.stdout
+}
+
+/// A small repository with two commits.
+pub(crate) fn repository(directory: &Path) -> PathBuf {
+    let path = directory.join("source");
+    std::fs::create_dir_all(path.join("pkg")).unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    std::fs::write(path.join("README.md"), "# one\n").unwrap();
+    commit(&path, "first");
+    std::fs::write(path.join("pkg/a.py"), "def a():\n    return 1\n").unwrap();
+    std::fs::write(path.join("run.sh"), "#!/bin/sh\necho run\n").unwrap();
+    set_mode(&path.join("run.sh"), 0o755);
+    std::fs::write(path.join(".gitignore"), "*.log\nbuild/\n").unwrap();
+    commit(&path, "second");
+    path
+}
+
+pub(crate) fn commit(path: &Path, message: &str) -> String {
+    git(path, &["add", "-A"]);
+    git(path, &["commit", "-q", "--allow-empty", "-m", message]);
+    git(path, &["rev-parse", "HEAD"]).trim().to_owned()
+}
+
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A directory for everything that a test makes.
+pub(crate) struct Ground {
+    pub(crate) directory: TempDir,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.path().join("root")
+    }
+
+    pub(crate) fn settings(&self) -> HostSettings {
+        HostSettings {
+            keep: keep(),
+            ..HostSettings::new(self.root())
+        }
+    }
+
+    pub(crate) fn prepare(&self, source: &Path, base: Option<&str>) -> Arc<Prepared> {
+        repository::prepare(source, base, &self.root()).unwrap()
+    }
+
+    pub(crate) fn local(&self) -> Arc<dyn Backend> {
+        Arc::new(Local::new(self.settings()).unwrap())
+    }
+
+    /// A sandbox of the small repository.
+    pub(crate) async fn start(&self, kind: BackendKind) -> Sandbox {
+        let source = repository(self.path());
+        self.start_from(kind, &source).await
+    }
+
+    pub(crate) async fn start_from(&self, kind: BackendKind, source: &Path) -> Sandbox {
+        let prepared = self.prepare(source, None);
+        let backend = kind.backend(self).await;
+        Sandbox::start(backend, spec(prepared), Duration::from_secs(20))
+            .await
+            .unwrap()
+    }
+}
+
+pub(crate) fn keep() -> KeepCommand {
+    KeepCommand {
+        program: PathBuf::from(TRIAL),
+        ..KeepCommand::default()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BackendKind {
+    Local,
+    Bubblewrap,
+}
+
+impl BackendKind {
+    async fn backend(self, ground: &Ground) -> Arc<dyn Backend> {
+        match self {
+            Self::Local => ground.local(),
+            Self::Bubblewrap => Arc::new(Bubblewrap::probe(ground.settings()).await.unwrap()),
+        }
+    }
+
+    /// Both, or only `local` where bubblewrap does not work and nobody requires it.
+    pub(crate) async fn available() -> Vec<Self> {
+        if bubblewrap_works().await {
+            vec![Self::Local, Self::Bubblewrap]
+        } else {
+            vec![Self::Local]
+        }
+    }
+}
+
+/// Whether bubblewrap works; where it must and does not, the test fails.
+pub(crate) async fn bubblewrap_works() -> bool {
+    let ground = Ground::new();
+    match Bubblewrap::probe(ground.settings()).await {
+        Ok(_) => true,
+        Err(error) => {
+            let required = std::env::var("PATCHMILL_REQUIRE").unwrap_or_default();
+            assert!(
+                !required.split(',').any(|name| name.trim() == "bwrap"),
+                "bubblewrap is required: {error}"
+            );
+            eprintln!("SKIPPED for bubblewrap: {error}");
+            false
+        }
+    }
+}
+
+pub(crate) fn spec(repository: Arc<Prepared>) -> SandboxSpec {
+    SandboxSpec {
+        place: place_spec(),
+        repository,
+        setup_commands: Vec::new(),
+        setup_timeout: Duration::from_secs(10),
+    }
+}
+
+pub(crate) fn place_spec() -> PlaceSpec {
+    PlaceSpec {
+        labels: Labels {
+            run: String::from("run"),
+            instance: String::from("instance"),
+            attempt: String::from("s1-a1"),
+        },
+        image: None,
+        workdir: None,
+        environment: Vec::new(),
+        limits: Limits {
+            memory: None,
+            cpus: None,
+            pids: None,
+            disk: None,
+        },
+        network: Network::None,
+    }
+}
+
+pub(crate) async fn run(sandbox: &Sandbox, text: &str) -> Captured {
+    run_for(sandbox, text, Duration::from_secs(20)).await
+}
+
+pub(crate) async fn run_for(sandbox: &Sandbox, text: &str, timeout: Duration) -> Captured {
+    let options = RunOptions {
+        timeout,
+        ..RunOptions::default()
+    };
+    sandbox
+        .run(text, &options, &CancellationToken::new())
+        .await
+        .unwrap()
+}
+
+/// Output and end of a command whose output fits into memory.
+pub(crate) async fn ask(sandbox: &Sandbox, text: &str) -> (String, End) {
+    let captured = run(sandbox, text).await;
+    assert!(captured.is_whole());
+    (
+        String::from_utf8_lossy(&captured.head).into_owned(),
+        captured.end,
+    )
+}
+
+pub(crate) async fn remove(sandbox: &Sandbox) {
+    sandbox.remove(Duration::from_secs(10)).await.unwrap();
+}
