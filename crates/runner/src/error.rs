@@ -31,6 +31,9 @@ pub enum Error {
     /// The run directory exists and nobody said that the run should go on.
     #[error("run directory `{0}` already holds a run")]
     Exists(PathBuf),
+    /// The run directory holds something else.
+    #[error("directory `{0}` is not empty and holds no run")]
+    Occupied(PathBuf),
     /// There is no run to go on with.
     #[error("`{0}` holds no run")]
     NoRun(PathBuf),
@@ -78,6 +81,7 @@ impl Error {
             Self::Exists(_) => {
                 vec!["give --resume to go on with it, or another --out for a new run".to_owned()]
             }
+            Self::Occupied(_) => vec!["use another --out".to_owned()],
             Self::NoRun(_) => vec!["leave out --resume to start a new run".to_owned()],
             Self::InUse { .. } => vec!["wait for it, stop it, or use another --out".to_owned()],
             Self::IdentityChanged { .. } => vec![

@@ -1,12 +1,23 @@
 //! The runner: plans a batch, runs attempts, grades patches, reports.
 
+pub mod attempt;
+pub mod backends;
+pub mod batch;
+pub mod breaker;
 pub mod cli;
 pub mod clock;
 pub mod dispatcher;
 pub mod error;
 pub mod exit;
+pub mod grading;
 pub mod layers;
+pub mod lease;
+pub mod plan;
+pub mod recorder;
 pub mod report;
+pub mod repositories;
 pub mod settings;
+pub mod signals;
 pub mod store;
 pub mod ui;
+pub mod workspace;

@@ -114,6 +114,9 @@ pub struct AgentLimits {
     /// Time for one command of the agent.
     #[serde(with = "seconds")]
     pub command_timeout: Duration,
+    /// Longest time that the model may ask for.
+    #[serde(with = "seconds")]
+    pub max_command_timeout: Duration,
     /// Bytes of one command's output that the model reads.
     pub max_observation_bytes: usize,
     /// Whether repeating the same calls with the same results stops the attempt.
@@ -131,7 +134,8 @@ impl Default for AgentLimits {
             max_format_errors: 3,
             max_nudges: 3,
             command_timeout: Duration::from_secs(120),
-            max_observation_bytes: 16 * 1024,
+            max_command_timeout: Duration::from_secs(600),
+            max_observation_bytes: 16_000,
             stuck_detection: true,
         }
     }
@@ -412,6 +416,8 @@ pub struct Operation {
     pub start_timeout: Duration,
     /// Bytes stored of one command's output.
     pub max_output_bytes: u64,
+    /// Whether the user asked for the network setting, which a backend must then enforce.
+    pub network_explicit: bool,
     /// Whether limits that the backend cannot enforce are recorded instead of refused.
     pub best_effort_limits: bool,
 }
@@ -444,6 +450,7 @@ impl Operation {
             engine_wait: Duration::from_secs(60),
             start_timeout: Duration::from_secs(300),
             max_output_bytes: 16 * 1024 * 1024,
+            network_explicit: false,
             best_effort_limits: false,
         }
     }

@@ -199,6 +199,7 @@ fn agent_limits(agent: &Agent) -> Result<AgentLimits, Error> {
         max_format_errors: agent.max_format_errors.unwrap_or(default.max_format_errors),
         max_nudges: agent.max_nudges.unwrap_or(default.max_nudges),
         command_timeout: span(agent.command_timeout, default.command_timeout),
+        max_command_timeout: default.max_command_timeout,
         max_observation_bytes: agent
             .max_observation_bytes
             .and_then(|size| usize::try_from(size.0).ok())
@@ -309,6 +310,7 @@ fn operation(options: &Options, once: &Once) -> Result<Operation, Error> {
         max_output_bytes: sandbox
             .max_output_bytes
             .map_or(default.max_output_bytes, |size| size.0),
+        network_explicit: sandbox.network.is_some(),
         best_effort_limits: sandbox
             .best_effort_limits
             .unwrap_or(default.best_effort_limits),

@@ -1,7 +1,7 @@
 //! Whole outputs of commands, kept by content: `outputs/<sha256>.zst`.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Compression level: outputs are written once, while an attempt waits.
@@ -12,24 +12,32 @@ pub fn path(directory: &Path, sha256: &str) -> PathBuf {
     directory.join(format!("{sha256}.zst"))
 }
 
-/// Keeps what `output` yields under its hash, unless it is there. The file appears whole; it is not synced, since a step must not wait for the disk.
+/// Keeps what `output` writes under its hash, unless it is there. The file appears whole; it is not synced, since a step must not wait for the disk.
 ///
 /// # Errors
 /// When it cannot be read or written.
-pub fn keep(directory: &Path, sha256: &str, output: &mut dyn Read) -> io::Result<()> {
+pub fn keep(
+    directory: &Path,
+    sha256: &str,
+    output: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let path = path(directory, sha256);
     if path.exists() {
         return Ok(());
     }
     fs::create_dir_all(directory)?;
     let part = directory.join(format!("{sha256}.part"));
-    let written = File::create(&part)
-        .and_then(|mut file| zstd::stream::copy_encode(output, &mut file, LEVEL))
-        .and_then(|()| fs::rename(&part, &path));
+    let written = compress(&part, output).and_then(|()| fs::rename(&part, &path));
     if written.is_err() {
         let _ = fs::remove_file(&part);
     }
     written
+}
+
+fn compress(path: &Path, output: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut encoder = zstd::stream::Encoder::new(File::create(path)?, LEVEL)?;
+    output(&mut encoder)?;
+    encoder.finish()?.flush()
 }
 
 /// Reads an output back.
@@ -48,8 +56,8 @@ mod tests {
     fn an_output_comes_back_and_is_kept_once() {
         let directory = tempfile::tempdir().unwrap();
         let outputs = directory.path().join("outputs");
-        keep(&outputs, "ab", &mut &b"\xff\x00text"[..]).unwrap();
-        keep(&outputs, "ab", &mut &b"other"[..]).unwrap();
+        keep(&outputs, "ab", |file| file.write_all(b"\xff\x00text")).unwrap();
+        keep(&outputs, "ab", |file| file.write_all(b"other")).unwrap();
         assert_eq!(read(&outputs, "ab").unwrap(), b"\xff\x00text");
     }
 }

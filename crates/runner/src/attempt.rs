@@ -1,0 +1,444 @@
+//! The life of one attempt: sandbox, trajectory, driver, harvest, removal.
+
+pub mod context;
+pub mod harvest;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::ports::Clock;
+use agent::{Attempt, Ending};
+use sandbox::Sandbox;
+use schema::journal::{PatchSummary, Seconds};
+use schema::{FailureKind, FormatVersion, Header, ModelFailureKind, Outcome, Record, Task, Usage};
+use sha2::{Digest, Sha256};
+
+use self::context::{Context, Entry, Failure, permit};
+use self::harvest::{Harvest, harvest};
+use crate::clock::AttemptClock;
+use crate::dispatcher::{AttemptEnd, AttemptStatus, Phase, Reports};
+use crate::error::chain;
+use crate::lease::Lease;
+use crate::plan::Job;
+use crate::recorder::{AttemptLog, AttemptObserver, SharedLog, SharedTrajectory};
+use crate::settings::{PatchKind, hex};
+use crate::store::ledger::settles;
+use crate::store::trajectory::TrajectoryWriter;
+use crate::store::{AttemptDirectory, derived};
+use crate::workspace::SandboxWorkspace;
+
+/// Lives the life of one attempt. Whatever happens, its files are written and its sandbox is given back.
+pub async fn live(
+    context: &Context,
+    job: &Job,
+    status: &Arc<AttemptStatus>,
+    reports: &Reports,
+) -> AttemptEnd {
+    let directory = context.run.attempt(&job.key);
+    let log = match open(context, &directory) {
+        Ok(log) => log,
+        Err(failure) => return AttemptEnd::bare(failure.into()),
+    };
+    let mut life = Life {
+        context,
+        job,
+        status,
+        reports,
+        directory,
+        log,
+        clock: AttemptClock::start(),
+        lease: None,
+        trajectory: None,
+        harvest: None,
+        workspace: None,
+        spent: Spent::default(),
+    };
+    let now = context.stop.now.cancelled();
+    let outcome = tokio::select! {
+        biased;
+        () = now => Outcome::Cancelled,
+        outcome = life.work() => outcome,
+    };
+    life.end(outcome).await
+}
+
+fn open(context: &Context, directory: &AttemptDirectory) -> Result<SharedLog, Failure> {
+    let root = directory.root();
+    let parent = root.parent().unwrap_or(root);
+    fs::create_dir_all(parent)
+        // An attempt's files are its own: a directory that exists belongs to another.
+        .and_then(|()| fs::create_dir(root))
+        .map_err(|error| Failure::file("create", root, &error))?;
+    let path = directory.log();
+    AttemptLog::create(&path, context.redactor.clone())
+        .map(SharedLog::new)
+        .map_err(|error| Failure::file("create", &path, &error))
+}
+
+/// What an attempt used up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    steps: u32,
+    usage: Usage,
+    seconds: Seconds,
+}
+
+struct Life<'a> {
+    context: &'a Context,
+    job: &'a Job,
+    status: &'a Arc<AttemptStatus>,
+    reports: &'a Reports,
+    directory: AttemptDirectory,
+    log: SharedLog,
+    clock: AttemptClock,
+    lease: Option<Lease>,
+    trajectory: Option<SharedTrajectory>,
+    harvest: Option<Harvest>,
+    workspace: Option<Arc<SandboxWorkspace>>,
+    spent: Spent,
+}
+
+impl Life<'_> {
+    /// Everything up to the harvest.
+    async fn work(&mut self) -> Outcome {
+        let outcome = match self.solve().await {
+            Ok(outcome) => outcome,
+            Err(failure) => failure.into(),
+        };
+        self.status.enter(Phase::Ending);
+        match self.gather(&outcome).await {
+            Ok(()) => outcome,
+            Err(failure) => self.without_patch(outcome, failure),
+        }
+    }
+
+    /// Starts the sandbox and lets the agent work in it.
+    async fn solve(&mut self) -> Result<Outcome, Failure> {
+        let context = self.context;
+        let entry = context.entry(self.job.row)?;
+        let model = self.model()?;
+        self.log.line(format!(
+            "attempt {} on {}",
+            self.job.key,
+            self.context.backend.capabilities().backend
+        ));
+        let cancel = context.stop.cancel.clone();
+        let labels = context.labels(&self.job.key, self.job.key.directory_name());
+        let started = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(Outcome::Cancelled),
+            started = context.start_sandbox(entry, labels, &context.permits.start) => started,
+        };
+        let (lease, _prepared) = started?;
+        let sandbox = Arc::clone(lease.sandbox());
+        self.lease = Some(lease);
+        self.spent.seconds.setup = self.clock.since().as_secs_f64();
+        self.announce(&sandbox).await;
+        self.status.enter(Phase::Ready);
+        let turn = tokio::select! {
+            biased;
+            () = context.stop.drain.cancelled() => return Ok(Outcome::Cancelled),
+            turn = permit(&context.permits.solve) => turn?,
+        };
+        // The token may have been cancelled by whoever gave the permit back.
+        if context.stop.drain.is_cancelled() {
+            return Ok(Outcome::Cancelled);
+        }
+        let ending = self.drive(entry, sandbox, model).await?;
+        if stops_run(&ending.outcome) {
+            context.stop.drain();
+        }
+        drop(turn);
+        self.spent.steps = ending.steps;
+        self.spent.usage = ending.usage;
+        self.spent.seconds.model = Duration::from_millis(ending.model_ms).as_secs_f64();
+        self.spent.seconds.tool = Duration::from_millis(ending.tool_ms).as_secs_f64();
+        Ok(ending.outcome)
+    }
+
+    fn model(&self) -> Result<Arc<dyn agent::ports::Model>, Failure> {
+        let provider = self.context.provider.as_ref().ok_or_else(|| Failure {
+            kind: FailureKind::Internal,
+            message: "no model was opened".to_owned(),
+        })?;
+        let key = &self.job.key;
+        provider
+            .model(&key.instance_id, key.sample)
+            .map_err(|error| Failure {
+                kind: FailureKind::Model(ModelFailureKind::BadRequest),
+                message: chain(&error),
+            })
+    }
+
+    async fn announce(&self, sandbox: &Sandbox) {
+        let backend = self.context.backend.capabilities().backend;
+        self.log.line(format!(
+            "sandbox {} stands at {}, commit {}",
+            sandbox.id().0,
+            sandbox.workdir(),
+            sandbox.start_commit()
+        ));
+        self.reports
+            .ready(
+                &self.job.key,
+                backend,
+                &sandbox.id().0,
+                sandbox.start_commit(),
+            )
+            .await;
+    }
+
+    async fn drive(
+        &mut self,
+        entry: &Entry,
+        sandbox: Arc<Sandbox>,
+        model: Arc<dyn agent::ports::Model>,
+    ) -> Result<Ending, Failure> {
+        let context = self.context;
+        let task = task(entry, &sandbox);
+        let tools = context.catalog.names();
+        let (system, prompt) =
+            agent::prompt::render(&context.templates, &task, &tools).map_err(|error| Failure {
+                kind: FailureKind::Internal,
+                message: chain(&error),
+            })?;
+        let header = self.header(Some(&sandbox), &system, &prompt);
+        let trajectory = self.begin_trajectory(&header)?;
+        let workspace = Arc::new(SandboxWorkspace::new(
+            sandbox,
+            Arc::clone(&context.classes),
+            self.directory.outputs(),
+            context.output_limits(),
+        ));
+        self.workspace = Some(Arc::clone(&workspace));
+        // The agent's time starts with its work: waiting for a worker is none of it.
+        let clock: Arc<dyn Clock> = Arc::new(AttemptClock::start());
+        Ok(agent::driver::run(Attempt {
+            settings: context.settings.clone(),
+            catalog: Arc::clone(&context.catalog),
+            model,
+            workspace,
+            recorder: Box::new(trajectory),
+            clock,
+            cancel: context.stop.cancel.child_token(),
+            observer: Arc::new(AttemptObserver {
+                status: Arc::clone(self.status),
+                log: self.log.clone(),
+                budget: Arc::clone(&context.budget),
+                reports: self.reports.clone(),
+            }),
+            task,
+            system,
+            prompt,
+            checks: context.checks.clone(),
+            resumed: Vec::<Record>::new(),
+        })
+        .await)
+    }
+
+    fn begin_trajectory(&mut self, header: &Header) -> Result<SharedTrajectory, Failure> {
+        let path = self.directory.trajectory();
+        let writer = TrajectoryWriter::create(&path, header, self.context.operation.durable)
+            .map_err(|error| Failure::file("create", &path, &error))?;
+        let trajectory = SharedTrajectory::new(writer);
+        self.trajectory = Some(trajectory.clone());
+        Ok(trajectory)
+    }
+
+    fn header(&self, sandbox: Option<&Sandbox>, system: &str, prompt: &str) -> Header {
+        let context = self.context;
+        let mut digest = Sha256::new();
+        digest.update(system);
+        digest.update([0]);
+        digest.update(prompt);
+        let mut environment = BTreeMap::new();
+        if let Some(sandbox) = sandbox {
+            let mut put = |name: &str, value: Result<serde_json::Value, serde_json::Error>| {
+                if let Ok(value) = value {
+                    environment.insert(name.to_owned(), value);
+                }
+            };
+            put("seal", serde_json::to_value(sandbox.seal()));
+            put("applied", serde_json::to_value(sandbox.applied()));
+        }
+        Header {
+            schema_version: FormatVersion::TRAJECTORY,
+            instance_id: self.job.key.instance_id.clone(),
+            sample: self.job.key.sample,
+            attempt: self.job.key.attempt,
+            model: context.identity.model.clone(),
+            config_sha256: context.identity_sha256.clone(),
+            prompt_sha256: hex(&digest.finalize()),
+            tools: context
+                .catalog
+                .names()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            sandbox: context.backend.capabilities().backend.to_owned(),
+            start_commit: sandbox
+                .map(|sandbox| sandbox.start_commit().to_owned())
+                .unwrap_or_default(),
+            environment,
+            patchmill: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    /// Takes the diff, where there is a sandbox to take it from.
+    async fn gather(&mut self, outcome: &Outcome) -> Result<(), Failure> {
+        let Some(lease) = &self.lease else {
+            return Ok(());
+        };
+        if self.workspace.is_none() {
+            // Nobody worked in it.
+            self.harvest = Some(Harvest::default());
+            return Ok(());
+        }
+        let harvest = harvest(lease.sandbox(), &self.context.classes).await?;
+        self.log.line(format!(
+            "{}: patch of {} bytes in {} files, {} bytes with tests",
+            outcome.name(),
+            harvest.model.len(),
+            harvest.files,
+            harvest.full.len()
+        ));
+        for omission in &harvest.omissions {
+            self.log.line(format!("not in the patch: {omission}"));
+        }
+        self.harvest = Some(harvest);
+        Ok(())
+    }
+
+    /// The outcome when no diff could be had: an end of the agent's own becomes a failure, since it would look like an empty patch.
+    fn without_patch(&self, outcome: Outcome, failure: Failure) -> Outcome {
+        self.log
+            .line(format!("no patch: {}: {}", failure.kind, failure.message));
+        match outcome {
+            Outcome::Completed | Outcome::Stopped { .. } => failure.into(),
+            Outcome::Failed { .. } | Outcome::Cancelled => outcome,
+        }
+    }
+
+    /// Writes the files, gives the sandbox back.
+    async fn end(mut self, outcome: Outcome) -> AttemptEnd {
+        self.status.enter(Phase::Ending);
+        let outcome = match self.write(&outcome).await {
+            Ok(()) => outcome,
+            Err(failure) => self.without_patch(outcome, failure),
+        };
+        if let Some(lease) = self.lease.take() {
+            if self.context.stop.now.is_cancelled() {
+                drop(lease);
+            } else {
+                lease.end().await;
+            }
+        }
+        let edited = self
+            .workspace
+            .as_ref()
+            .is_some_and(|workspace| workspace.edited());
+        let patch: PatchSummary = self.harvest.unwrap_or_default().summary(&outcome, edited);
+        self.spent.seconds.total = self.clock.since().as_secs_f64();
+        if let Outcome::Failed { reason, message } = &outcome {
+            self.log.line(format!("failed: {reason}: {message}"));
+        }
+        self.log.line(format!(
+            "{} {} after {} steps, {:.3} s",
+            outcome.name(),
+            outcome.reason(),
+            self.spent.steps,
+            self.spent.seconds.total
+        ));
+        self.log.flush();
+        AttemptEnd {
+            outcome,
+            steps: self.spent.steps,
+            usage: self.spent.usage,
+            seconds: self.spent.seconds,
+            patch,
+        }
+    }
+
+    /// Ends the trajectory and writes the patches, all synced; then puts them where the attempt that counts lies.
+    async fn write(&mut self, outcome: &Outcome) -> Result<(), Failure> {
+        if self.trajectory.is_none() {
+            let header = self.header(None, "", "");
+            self.begin_trajectory(&header)?;
+        }
+        let Some(trajectory) = self.trajectory.clone() else {
+            return Ok(());
+        };
+        let paper = Paper {
+            trajectory,
+            at: self.clock.elapsed(),
+            outcome: outcome.clone(),
+            harvest: self.harvest.clone(),
+            directory: self.directory.clone(),
+            publish: (settles(outcome) || !self.job.settled).then(|| {
+                (
+                    self.context.run.clone(),
+                    self.job.key.clone(),
+                    self.context.identity.patch,
+                )
+            }),
+        };
+        // Waiting for the disk must not hold up the attempts that share this thread.
+        tokio::task::spawn_blocking(move || paper.write())
+            .await
+            .unwrap_or_else(|panic| {
+                Err(Failure {
+                    kind: FailureKind::Internal,
+                    message: panic.to_string(),
+                })
+            })
+    }
+}
+
+/// What the end of an attempt puts on disk.
+struct Paper {
+    trajectory: SharedTrajectory,
+    at: schema::Elapsed,
+    outcome: Outcome,
+    harvest: Option<Harvest>,
+    directory: AttemptDirectory,
+    publish: Option<(crate::store::RunDirectory, schema::AttemptKey, PatchKind)>,
+}
+
+impl Paper {
+    fn write(self) -> Result<(), Failure> {
+        let path = self.directory.trajectory();
+        self.trajectory
+            .with(|writer| {
+                writer.finish(self.at, &self.outcome)?;
+                writer.sync()
+            })
+            .map_err(|error| Failure::file("write", &path, &error))?;
+        if let Some(harvest) = &self.harvest {
+            harvest.write(&self.directory)?;
+        }
+        if let Some((run, key, kind)) = &self.publish {
+            derived::publish(run, key, *kind).map_err(|error| Failure {
+                kind: FailureKind::EnvironmentDisk,
+                message: chain(&error),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn stops_run(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed { reason, .. } if reason.handling().stops_run)
+}
+
+/// All that the agent learns of an instance.
+pub fn task(entry: &Entry, sandbox: &Sandbox) -> Task {
+    let instance = &entry.row.instance;
+    Task {
+        id: instance.id.clone(),
+        statement: instance.statement.clone(),
+        images: instance.statement_images.clone(),
+        workdir: sandbox.workdir().to_owned(),
+    }
+}

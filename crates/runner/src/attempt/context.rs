@@ -1,0 +1,320 @@
+//! What all attempts and gradings of a run share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::catalog::UnknownTool;
+use agent::{Catalog, Check, Limits, Settings, ToolName};
+use dataset::Row;
+use patch::{PathClass, PathClasses};
+use sandbox::place::{Backend, Labels, PlaceSpec};
+use sandbox::repository::Prepared;
+use sandbox::{Sandbox, SandboxSpec};
+use schema::{AttemptKey, FailureKind, Outcome};
+use secrecy::ExposeSecret;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::dispatcher::Stop;
+use crate::error::{Error, chain};
+use crate::lease::{Lease, Leases};
+use crate::recorder::{Budget, Redactor};
+use crate::repositories::Repositories;
+use crate::settings::{AgentLimits, Identity, Operation, PathRules, Prompts};
+use crate::store::RunDirectory;
+use crate::workspace::OutputLimits;
+
+/// A selected row and where its repository lies.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The row.
+    pub row: Row,
+    /// Its repository on this machine.
+    pub repository: PathBuf,
+}
+
+/// Permits that attempts and gradings take, each kind apart.
+#[derive(Debug)]
+pub struct Permits {
+    /// Starting a sandbox to solve in.
+    pub start: Semaphore,
+    /// Starting a sandbox to grade in.
+    pub grade_start: Semaphore,
+    /// Solving.
+    pub solve: Semaphore,
+}
+
+/// What all attempts and gradings share.
+pub struct Context {
+    /// Where the run is kept.
+    pub run: RunDirectory,
+    /// The run's name.
+    pub name: String,
+    /// What changes outcomes.
+    pub identity: Identity,
+    /// Its digest.
+    pub identity_sha256: String,
+    /// What does not.
+    pub operation: Operation,
+    /// Selected rows.
+    pub entries: Vec<Entry>,
+    /// Variables inside the sandbox, their values in the clear.
+    pub environment: Vec<(String, String)>,
+    /// Takes secrets out of logs.
+    pub redactor: Redactor,
+    /// The model; `None` where only patches are graded.
+    pub provider: Option<Arc<dyn model::Provider>>,
+    /// Prompt templates, checked.
+    pub templates: agent::prompt::Templates,
+    /// Tools on offer.
+    pub catalog: Arc<Catalog>,
+    /// Limits as the machine takes them.
+    pub settings: Settings,
+    /// What `task_done` has to pass.
+    pub checks: Vec<Check>,
+    /// What counts as a test.
+    pub classes: Arc<PathClasses>,
+    /// Where sandboxes stand.
+    pub backend: Arc<dyn Backend>,
+    /// Prepared repositories.
+    pub repositories: Repositories,
+    /// Sandboxes that stand.
+    pub leases: Arc<Leases>,
+    /// Permits.
+    pub permits: Permits,
+    /// How the run is told to end.
+    pub stop: Stop,
+    /// What the run may cost.
+    pub budget: Arc<Budget>,
+}
+
+/// A failure on the way, as an outcome will hold it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Row of the failure table.
+    pub kind: FailureKind,
+    /// What happened, with its causes.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure to use a file of the run.
+    pub fn file(operation: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        let full = matches!(
+            error.kind(),
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+        );
+        Self {
+            kind: if full {
+                FailureKind::EnvironmentDisk
+            } else {
+                FailureKind::Internal
+            },
+            message: format!("could not {operation} `{}`: {error}", path.display()),
+        }
+    }
+}
+
+impl From<sandbox::Error> for Failure {
+    fn from(error: sandbox::Error) -> Self {
+        Self {
+            kind: error.kind(),
+            message: chain(&error),
+        }
+    }
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        Self::Failed {
+            reason: failure.kind,
+            message: failure.message,
+        }
+    }
+}
+
+impl Context {
+    /// The entry of a planned row.
+    ///
+    /// # Errors
+    /// When there is none, which would be a bug.
+    pub fn entry(&self, row: usize) -> Result<&Entry, Failure> {
+        self.entries.get(row).ok_or_else(|| Failure {
+            kind: FailureKind::Internal,
+            message: format!("no row {row} was loaded"),
+        })
+    }
+
+    /// Waits for its `turn`, prepares the repository and starts a sandbox with it.
+    ///
+    /// # Errors
+    /// When any of it fails.
+    pub async fn start_sandbox(
+        &self,
+        entry: &Entry,
+        labels: Labels,
+        turn: &Semaphore,
+    ) -> Result<(Lease, Arc<Prepared>), Failure> {
+        let _turn = permit(turn).await?;
+        let instance = &entry.row.instance;
+        let prepared = self
+            .repositories
+            .get(&entry.repository, instance.base_commit.as_deref())
+            .await?;
+        let spec = SandboxSpec {
+            place: PlaceSpec {
+                labels,
+                image: instance.image.clone(),
+                workdir: instance.workdir.clone(),
+                environment: self.environment.clone(),
+                limits: self.identity.sandbox_limits.clone(),
+                network: self.identity.network,
+            },
+            repository: Arc::clone(&prepared),
+            setup_commands: self.identity.setup_commands.clone(),
+            setup_timeout: self.operation.start_timeout,
+        };
+        let lease = self
+            .leases
+            .start(
+                Arc::clone(&self.backend),
+                spec,
+                self.operation.start_timeout,
+            )
+            .await?;
+        Ok((lease, prepared))
+    }
+
+    /// Labels of a sandbox for `purpose`, the attempt's directory name or a grading's.
+    pub fn labels(&self, key: &AttemptKey, purpose: String) -> Labels {
+        Labels {
+            run: self.name.clone(),
+            instance: key.instance_id.file_name(),
+            attempt: purpose,
+        }
+    }
+
+    /// How much of outputs is kept where.
+    pub fn output_limits(&self) -> OutputLimits {
+        OutputLimits {
+            memory: self.identity.limits.max_observation_bytes.max(16 << 10) * 2,
+            stored: self.operation.max_output_bytes,
+        }
+    }
+}
+
+/// A permit of `semaphore`, which is never closed.
+pub(crate) async fn permit(semaphore: &Semaphore) -> Result<SemaphorePermit<'_>, Failure> {
+    semaphore.acquire().await.map_err(|closed| Failure {
+        kind: FailureKind::Internal,
+        message: closed.to_string(),
+    })
+}
+
+/// Ends everything in a sandbox before its files are compared or it is thrown away.
+pub(crate) async fn quiet(sandbox: &Sandbox, limit: Duration) -> Result<(), Failure> {
+    sandbox.stop_processes(limit).await.map_err(Failure::from)
+}
+
+/// Limits as the machine takes them.
+pub fn machine_settings(limits: &AgentLimits, window: agent::condense::Window) -> Settings {
+    Settings {
+        limits: Limits {
+            max_steps: limits.max_steps,
+            max_wall_time: limits.max_wall_time,
+            max_cost: limits.max_cost,
+            max_tokens: limits.max_tokens,
+            max_rejections: limits.max_rejections,
+            max_format_errors: limits.max_format_errors,
+            max_nudges: limits.max_nudges,
+            command_timeout: limits.command_timeout,
+            max_command_timeout: limits.max_command_timeout,
+            max_output: limits.max_observation_bytes,
+            stop_when_stuck: limits.stuck_detection,
+        },
+        window,
+    }
+}
+
+/// What `task_done` has to pass.
+pub fn checks(identity: &Identity) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if identity.must_patch {
+        checks.push(Check::NonEmptyPatch);
+    }
+    if let Some(command) = &identity.verify {
+        checks.push(Check::VerifyCommand {
+            command: command.clone(),
+            timeout: identity.limits.max_command_timeout,
+        });
+    }
+    checks
+}
+
+/// The built-in path classes with the user's changes.
+///
+/// # Errors
+/// When a glob cannot be read.
+pub fn path_classes(rules: &PathRules) -> Result<PathClasses, Error> {
+    let classed = |class: PathClass, globs: &[String]| -> Vec<(PathClass, String)> {
+        globs.iter().map(|glob| (class, glob.clone())).collect()
+    };
+    let mut add = classed(PathClass::Source, &rules.source);
+    add.extend(classed(PathClass::Test, &rules.test));
+    add.extend(classed(PathClass::RunnerConfig, &rules.runner_config));
+    PathClasses::with(&add, &rules.remove).map_err(|error| Error::Settings {
+        message: "a path pattern cannot be read".to_owned(),
+        hint: None,
+        source: Some(Box::new(error)),
+    })
+}
+
+/// The tools named in the settings.
+///
+/// # Errors
+/// When one is unknown.
+pub fn catalog(names: &[String], limits: &Limits) -> Result<Catalog, Error> {
+    let tools = names
+        .iter()
+        .map(|name| {
+            name.parse().map_err(|error: UnknownTool| Error::Settings {
+                message: error.to_string(),
+                hint: Some(format!(
+                    "known tools: {}",
+                    ToolName::ALL.map(ToolName::name).join(", ")
+                )),
+                source: None,
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Catalog::new(&tools, limits))
+}
+
+/// The agent's templates out of the settings' prompts, checked.
+///
+/// # Errors
+/// When one cannot be rendered.
+pub fn templates(prompts: &Prompts) -> Result<agent::prompt::Templates, Error> {
+    let templates = agent::prompt::Templates {
+        system: prompts.system.clone(),
+        prompt: prompts.prompt.clone(),
+    };
+    templates.check().map_err(|error| Error::Settings {
+        message: "a prompt template is wrong".to_owned(),
+        hint: Some(
+            "templates may use task.id, task.statement, task.workdir, task.images and tools"
+                .to_owned(),
+        ),
+        source: Some(Box::new(error)),
+    })?;
+    Ok(templates)
+}
+
+/// The environment of sandboxes in the clear.
+pub fn environment(secrets: &crate::settings::Secrets) -> Vec<(String, String)> {
+    secrets
+        .environment
+        .iter()
+        .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
+        .collect()
+}

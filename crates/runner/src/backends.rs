@@ -1,0 +1,129 @@
+//! Which sandbox backend a run gets.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sandbox::limits::Network;
+use sandbox::place::Backend;
+use sandbox::place::bubblewrap::Bubblewrap;
+use sandbox::place::host::HostSettings;
+use sandbox::place::local::Local;
+
+use crate::error::{Error, chain};
+use crate::settings::{RunSettings, SandboxChoice};
+
+/// A backend and what people should know about it.
+pub struct Selected {
+    /// The backend.
+    pub backend: Arc<dyn Backend>,
+    /// Its name.
+    pub name: &'static str,
+    /// One line for people, where it confines less than they may think.
+    pub warning: Option<String>,
+}
+
+/// Directory of the sandboxes: `scratch`, else one of this user's own among the temporary files.
+pub fn root(scratch: Option<&PathBuf>) -> PathBuf {
+    scratch.cloned().unwrap_or_else(|| {
+        let user = rustix::process::getuid().as_raw();
+        std::env::temp_dir().join(format!("patchmill-{user}"))
+    })
+}
+
+/// Takes the backend that `settings` ask for; `auto` takes bubblewrap where it works, else local.
+///
+/// # Errors
+/// When the one asked for does not work here, or cannot enforce what the user asked for.
+pub async fn select(settings: &RunSettings) -> Result<Selected, Error> {
+    let selected = match settings.identity.sandbox {
+        SandboxChoice::Local => local(settings)?,
+        SandboxChoice::Bubblewrap => {
+            bubblewrap(settings)
+                .await
+                .map_err(|error| Error::Settings {
+                    message: "bubblewrap does not work here".to_owned(),
+                    hint: Some("install bubblewrap (`bwrap`) and allow unprivileged user namespaces, or use --sandbox local".to_owned()),
+                    source: Some(Box::new(error)),
+                })?
+        }
+        SandboxChoice::Docker => {
+            return Err(Error::Settings {
+                message: "the docker sandbox is not part of this version yet".to_owned(),
+                hint: Some("use --sandbox bubblewrap or --sandbox local".to_owned()),
+                source: None,
+            });
+        }
+        SandboxChoice::Auto => match bubblewrap(settings).await {
+            Ok(selected) => selected,
+            Err(error) => {
+                tracing::info!(error = chain(&error), "bubblewrap does not work here");
+                local(settings)?
+            }
+        },
+    };
+    check_network(settings, &selected)?;
+    Ok(selected)
+}
+
+fn host_settings(settings: &RunSettings) -> HostSettings {
+    let operation = &settings.operation;
+    let mut host = HostSettings::new(root(operation.scratch.as_ref()));
+    host.best_effort_limits = operation.best_effort_limits;
+    host.hidden = [
+        operation.dataset.clone(),
+        operation.repositories.clone(),
+        Some(settings.run_directory.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .filter_map(|path| std::path::absolute(path).ok())
+    .collect();
+    host
+}
+
+fn local(settings: &RunSettings) -> Result<Selected, Error> {
+    let backend = Local::new(host_settings(settings)).map_err(unusable)?;
+    Ok(Selected {
+        backend: Arc::new(backend),
+        name: "local",
+        warning: Some(format!(
+            "commands of the agent run unconfined as this user (--sandbox local); not enforced: {}",
+            sandbox::place::local::UNENFORCED.join(", ")
+        )),
+    })
+}
+
+async fn bubblewrap(settings: &RunSettings) -> Result<Selected, sandbox::Error> {
+    let backend = Bubblewrap::probe(host_settings(settings)).await?;
+    Ok(Selected {
+        backend: Arc::new(backend),
+        name: "bubblewrap",
+        warning: None,
+    })
+}
+
+fn unusable(error: sandbox::Error) -> Error {
+    Error::Settings {
+        message: "the sandbox backend cannot be used".to_owned(),
+        hint: error.hint().map(str::to_owned),
+        source: Some(Box::new(error)),
+    }
+}
+
+/// What the user asked for and the backend cannot enforce is refused; a default is only recorded.
+fn check_network(settings: &RunSettings, selected: &Selected) -> Result<(), Error> {
+    let operation = &settings.operation;
+    let asked = settings.identity.network == Network::None && operation.network_explicit;
+    if asked && !selected.backend.capabilities().network_isolation && !operation.best_effort_limits
+    {
+        return Err(Error::Settings {
+            message: format!("the {} sandbox cannot cut the network", selected.name),
+            hint: Some(
+                "use --sandbox bubblewrap, leave out --network none, or give --best-effort-limits"
+                    .to_owned(),
+            ),
+            source: None,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! What the dispatcher has done for it, and what it hears back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use schema::journal::{GradeSummary, PatchSummary, Seconds};
+use schema::{AttemptKey, FailureKind, Outcome, Usage};
+use tokio::sync::mpsc;
+
+use super::live::AttemptStatus;
+use crate::plan::{GradeJob, Job};
+use crate::signals::Signal;
+
+/// Does the work. Its futures may panic: the dispatcher makes an outcome of it.
+pub trait Executor: Send + Sync {
+    /// Lives the whole life of one attempt: when the future ends, its files are on disk and its sandbox is gone or given up to [`Executor::clean`].
+    fn attempt(
+        self: Arc<Self>,
+        job: Job,
+        status: Arc<AttemptStatus>,
+        reports: Reports,
+    ) -> BoxFuture<'static, AttemptEnd>;
+
+    /// Grades one patch.
+    fn grade(self: Arc<Self>, job: GradeJob) -> BoxFuture<'static, GradeEnd>;
+
+    /// Removes what attempts that were torn down left behind, within `limit`.
+    fn clean(&self, limit: Duration) -> BoxFuture<'_, ()>;
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptEnd {
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// Model replies received.
+    pub steps: u32,
+    /// Tokens and cost.
+    pub usage: Usage,
+    /// Where the time went.
+    pub seconds: Seconds,
+    /// What it left.
+    pub patch: PatchSummary,
+}
+
+impl AttemptEnd {
+    /// The end of an attempt that has nothing to show.
+    pub fn bare(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            steps: 0,
+            usage: Usage::default(),
+            seconds: Seconds::default(),
+            patch: PatchSummary {
+                empty_reason: Some(schema::journal::EmptyReason::Failed),
+                ..PatchSummary::default()
+            },
+        }
+    }
+}
+
+/// How a grading ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GradeEnd {
+    /// With a verdict.
+    Finished {
+        /// The verdict.
+        grade: GradeSummary,
+        /// Seconds it took.
+        seconds: f64,
+    },
+    /// Without one.
+    Failed {
+        /// Row of the failure table.
+        kind: FailureKind,
+        /// What happened.
+        message: String,
+    },
+    /// The run was told to end.
+    Cancelled,
+}
+
+/// What the dispatcher hears.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A sandbox stands.
+    Ready {
+        key: AttemptKey,
+        backend: String,
+        place: String,
+        start_commit: String,
+    },
+    /// An attempt ended.
+    Ended { job: Job, end: Box<AttemptEnd> },
+    /// A grading ended.
+    Graded { job: GradeJob, end: GradeEnd },
+    /// Something that people should know.
+    Warning(String),
+    /// A signal came.
+    Signal(Signal),
+    /// The time that running attempts have after a first signal is over.
+    GraceOver,
+    /// Whatever still runs is given up.
+    GiveUp,
+    /// The run spent more than it may.
+    BudgetSpent,
+}
+
+/// The way from an attempt to the dispatcher. The channel is bounded: an attempt waits, the dispatcher never does.
+#[derive(Debug, Clone)]
+pub struct Reports {
+    pub(crate) sender: mpsc::Sender<Message>,
+}
+
+impl Reports {
+    /// A sandbox stands, sealed.
+    pub async fn ready(&self, key: &AttemptKey, backend: &str, place: &str, start_commit: &str) {
+        self.send(Message::Ready {
+            key: key.clone(),
+            backend: backend.to_owned(),
+            place: place.to_owned(),
+            start_commit: start_commit.to_owned(),
+        })
+        .await;
+    }
+
+    /// Something that people should know although the attempt goes on.
+    pub async fn warn(&self, message: impl Into<String>) {
+        self.send(Message::Warning(message.into())).await;
+    }
+
+    /// The run spent more than it may. Tells whether the dispatcher will hear it.
+    pub fn budget_spent(&self) -> bool {
+        self.sender.try_send(Message::BudgetSpent).is_ok()
+    }
+
+    pub(super) async fn send(&self, message: Message) {
+        // Nobody listens any more only when the run is given up.
+        let _ = self.sender.send(message).await;
+    }
+}

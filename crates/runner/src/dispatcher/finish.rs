@@ -1,0 +1,92 @@
+//! The end of a run: sandboxes removed, derived files whole, the exit code known.
+
+use std::time::Instant;
+
+use schema::{Outcome, RunEvent};
+
+use super::ending::{Facts, Tally, exit_code};
+use super::live::RunEnd;
+use super::{CLEAN_LIMIT, Dispatcher};
+use crate::error::Error;
+use crate::store::derived;
+
+impl Dispatcher {
+    pub(super) fn write_derived(&mut self) {
+        self.sync();
+        if self.broken.is_some() {
+            return;
+        }
+        let started = Instant::now();
+        let written = derived::write_predictions(
+            &self.store.run,
+            &self.store.ledger,
+            &self.policy.predictions,
+        );
+        self.schedule.wrote(started.elapsed());
+        self.check(written);
+    }
+
+    pub(super) async fn end(mut self) -> Result<RunEnd, Error> {
+        self.tasks.abort_all();
+        self.executor.clean(CLEAN_LIMIT).await;
+        self.write_derived();
+        let facts = self.facts();
+        let exit_code = exit_code(&facts);
+        self.emit(RunEvent::RunFinished { exit_code });
+        self.sync();
+        self.audience.live.send_modify(|live| live.running.clear());
+        if let Some(error) = self.broken {
+            return Err(error);
+        }
+        self.store.writer.finish()?;
+        let outcomes = outcomes(&self.store.ledger, &self.selected);
+        Ok(RunEnd {
+            exit_code,
+            aborted: self.aborted,
+            interrupted: self.signal.map(crate::signals::Signal::name),
+            outcomes,
+        })
+    }
+
+    fn facts(&self) -> Facts {
+        let tally = Tally::of(&self.store.ledger, self.policy.grade, |id, sample| {
+            self.selected.contains(&(id.clone(), sample))
+        });
+        let resolved_enough = self.policy.fail_under.is_none_or(|least| {
+            #[expect(clippy::cast_precision_loss, reason = "counts of instances are small")]
+            let share = tally.resolved as f64 / self.selected.len().max(1) as f64;
+            share >= least
+        });
+        let few_empty = self
+            .policy
+            .max_empty_patches
+            .is_none_or(|most| tally.empty <= most);
+        Facts {
+            signal: self.signal,
+            bug: self.bug || tally.bugs > 0,
+            aborted: self.aborted.is_some(),
+            infra_failures: tally.infra_failures,
+            max_infra_failures: self.policy.max_infra_failures,
+            gates_met: resolved_enough && few_empty,
+        }
+    }
+}
+
+fn outcomes(
+    ledger: &crate::store::ledger::Ledger,
+    selected: &std::collections::HashSet<(schema::InstanceId, u32)>,
+) -> Vec<(schema::AttemptKey, Outcome)> {
+    ledger
+        .samples()
+        .filter(|(id, number, _)| selected.contains(&((*id).clone(), *number)))
+        .filter_map(|(id, sample, attempts)| {
+            let (attempt, _, end) = attempts.counting()?;
+            let key = schema::AttemptKey {
+                instance_id: id.clone(),
+                sample,
+                attempt,
+            };
+            Some((key, end.outcome.clone()))
+        })
+        .collect()
+}

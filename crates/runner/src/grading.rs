@@ -1,0 +1,313 @@
+//! Grading: a patch alone, in a fresh sandbox, judged by the row's own tests.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use grade::{Evidence, TestPaths};
+use sandbox::{Captured, End, Kept, RunOptions, Sandbox};
+use schema::grading::{GradingSpec, PatchApplication, Verdict};
+use schema::journal::GradeSummary;
+use schema::{FailureKind, InstanceId};
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::context::{Context, Entry, Failure};
+use crate::dispatcher::GradeEnd;
+use crate::error::chain;
+use crate::plan::GradeJob;
+use crate::settings::{PatchKind, hex};
+use crate::store::atomic;
+
+/// Bytes kept of a test log; more loses its middle.
+const LOG_LIMIT: u64 = 64 << 20;
+
+/// Name of the rules by which patches are graded: a fresh, sealed sandbox, marks that the tests cannot forge.
+pub const PROFILE: &str = "sealed";
+
+/// Grades one patch.
+pub async fn grade(context: &Context, job: &GradeJob) -> GradeEnd {
+    let started = Instant::now();
+    match Grading::new(context, job).await {
+        Ok(Some(verdict)) => GradeEnd::Finished {
+            grade: GradeSummary {
+                resolved: verdict.resolved,
+                official_resolved: verdict.official_resolved,
+                tamper_reason: verdict.tamper_reason,
+                profile: PROFILE.to_owned(),
+                note: verdict.note,
+            },
+            seconds: started.elapsed().as_secs_f64(),
+        },
+        Ok(None) => GradeEnd::Cancelled,
+        Err(failure) => GradeEnd::Failed {
+            kind: failure.kind,
+            message: failure.message,
+        },
+    }
+}
+
+struct Grading<'a> {
+    context: &'a Context,
+    job: &'a GradeJob,
+    entry: &'a Entry,
+    spec: GradingSpec,
+    directory: PathBuf,
+    cancel: CancellationToken,
+}
+
+impl Grading<'_> {
+    /// Grades; `None` when the run was told to end.
+    async fn new(context: &Context, job: &GradeJob) -> Result<Option<Verdict>, Failure> {
+        let entry = context.entry(job.row)?;
+        let spec = grade::spec(&entry.row.answer).map_err(ungradable)?;
+        let directory = context.run.attempt(&job.key).grading(job.grading);
+        fs::create_dir_all(&directory)
+            .map_err(|error| Failure::file("create", &directory, &error))?;
+        let grading = Grading {
+            context,
+            job,
+            entry,
+            spec,
+            directory,
+            cancel: context.stop.cancel.clone(),
+        };
+        grading.judge().await
+    }
+
+    async fn judge(&self) -> Result<Option<Verdict>, Failure> {
+        let patch = self.patch()?;
+        if patch.is_empty() {
+            let verdict = self.verdict(PatchApplication::Empty, None)?;
+            return self.conclude(&patch, verdict).map(Some);
+        }
+        let purpose = format!("{}-g{}", self.job.key.directory_name(), self.job.grading);
+        let labels = self.context.labels(&self.job.key, purpose);
+        let turn = &self.context.permits.grade_start;
+        let started = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Ok(None),
+            started = self.context.start_sandbox(self.entry, labels, turn) => started,
+        };
+        let (lease, _prepared) = started?;
+        let verdict = self.run(lease.sandbox(), &patch).await;
+        lease.end().await;
+        match verdict? {
+            Some(verdict) => self.conclude(&patch, verdict).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The patch that goes into predictions.
+    fn patch(&self) -> Result<Vec<u8>, Failure> {
+        let attempt = self.context.run.attempt(&self.job.key);
+        let path = match self.context.identity.patch {
+            PatchKind::Model => attempt.model_patch(),
+            PatchKind::Full => attempt.full_patch(),
+        };
+        fs::read(&path).map_err(|error| Failure::file("read", &path, &error))
+    }
+
+    async fn run(&self, sandbox: &Arc<Sandbox>, patch: &[u8]) -> Result<Option<Verdict>, Failure> {
+        let paths = grade::test_paths(&self.entry.row.answer).map_err(|error| Failure {
+            kind: FailureKind::Check,
+            message: format!("the row's test patch cannot be read: {}", chain(&error)),
+        })?;
+        let patch = without_tests(patch, &paths);
+        let application = if patch.is_empty() {
+            PatchApplication::Empty
+        } else {
+            sandbox.apply(&patch).await?
+        };
+        if application == PatchApplication::Rejected {
+            return self.verdict(application, None).map(Some);
+        }
+        self.apply_tests(sandbox).await?;
+        let nonce = nonce().map_err(|error| Failure {
+            kind: FailureKind::Internal,
+            message: format!("no random bytes: {error}"),
+        })?;
+        let script = grade::wrap(&self.spec, &nonce);
+        self.write("eval.sh", script.as_bytes())?;
+        let captured = sandbox.exec(&script, &self.options(), &self.cancel).await?;
+        let (end, log) = self.keep_log(captured)?;
+        let ran = Ran {
+            parts: grade::log::read(&log, &nonce),
+            end,
+        };
+        match end {
+            End::Cancelled => Ok(None),
+            End::ShellEnded(code) => Err(Failure {
+                kind: FailureKind::EnvironmentLost,
+                message: format!("the evaluation script was lost (status {code})"),
+            }),
+            End::Exited(_) | End::TimedOut | End::Idle | End::OutputLimit => {
+                self.verdict(application, Some(&ran)).map(Some)
+            }
+        }
+    }
+
+    async fn apply_tests(&self, sandbox: &Sandbox) -> Result<(), Failure> {
+        let Some(tests) = &self.spec.test_patch else {
+            return Ok(());
+        };
+        match sandbox.apply(tests.as_bytes()).await? {
+            PatchApplication::Rejected => Err(Failure {
+                kind: FailureKind::Check,
+                message: "the row's test patch does not apply".to_owned(),
+            }),
+            PatchApplication::Applied
+            | PatchApplication::AppliedWith3way
+            | PatchApplication::AppliedWithFuzz
+            | PatchApplication::Empty => Ok(()),
+        }
+    }
+
+    fn options(&self) -> RunOptions {
+        let timeout = self
+            .spec
+            .timeout_seconds
+            .map_or(self.context.operation.grade_timeout, Duration::from_secs);
+        RunOptions {
+            timeout,
+            kept: Kept {
+                memory: 64 << 10,
+                stored: LOG_LIMIT,
+            },
+            ..RunOptions::default()
+        }
+    }
+
+    fn keep_log(&self, captured: Captured) -> Result<(End, Vec<u8>), Failure> {
+        let mut log = Vec::new();
+        match captured.spool {
+            Some(mut spool) => spool
+                .copy_to(&mut log)
+                .map_err(|error| Failure::file("read the test log of", &self.directory, &error))?,
+            None => {
+                log.extend_from_slice(&captured.head);
+                log.extend_from_slice(&captured.tail);
+            }
+        }
+        self.write("test_output.txt", &log)?;
+        Ok((captured.end, log))
+    }
+
+    fn verdict(
+        &self,
+        application: PatchApplication,
+        ran: Option<&Ran>,
+    ) -> Result<Verdict, Failure> {
+        let evidence = Evidence {
+            application,
+            log: ran.map(|ran| &ran.parts),
+            timed_out: ran.is_some_and(|ran| ran.end == End::TimedOut),
+            exit_code: ran.and_then(|ran| match ran.end {
+                End::Exited(code) => Some(code),
+                End::ShellEnded(_)
+                | End::TimedOut
+                | End::Idle
+                | End::OutputLimit
+                | End::Cancelled => None,
+            }),
+        };
+        grade::verdict(&self.spec, &evidence).map_err(|error| Failure {
+            kind: FailureKind::Check,
+            message: chain(&error),
+        })
+    }
+
+    /// Writes `report.json` and `verdict.json`.
+    fn conclude(&self, patch: &[u8], verdict: Verdict) -> Result<Verdict, Failure> {
+        let id: &InstanceId = &self.job.key.instance_id;
+        let text = String::from_utf8_lossy(patch);
+        let report = grade::official::report(id, Some(&text), &verdict);
+        self.write_json("report.json", &report)?;
+        self.write_json("verdict.json", &verdict)?;
+        Ok(verdict)
+    }
+
+    fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<(), Failure> {
+        let mut text = serde_json::to_vec_pretty(value).map_err(|error| Failure {
+            kind: FailureKind::Internal,
+            message: error.to_string(),
+        })?;
+        text.push(b'\n');
+        self.write(name, &text)
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), Failure> {
+        let path = self.directory.join(name);
+        atomic::replace(&path, |file| file.write_all(content))
+            .map_err(|error| Failure::file("write", &path, &error))
+    }
+}
+
+/// An evaluation script that ran.
+struct Ran {
+    parts: grade::LogParts,
+    end: End,
+}
+
+fn ungradable(error: grade::SpecError) -> Failure {
+    Failure {
+        kind: FailureKind::Check,
+        message: chain(&error),
+    }
+}
+
+/// `patch` without its changes to the files that the test patch is about: those are the grader's.
+///
+/// A patch that cannot be read is left as it is: applying it will say what is wrong.
+fn without_tests(patch: &[u8], paths: &TestPaths) -> Vec<u8> {
+    let Ok(parsed) = patch::parse(patch) else {
+        return patch.to_vec();
+    };
+    let theirs = |path: Option<&patch::PatchPath>| {
+        path.is_some_and(|path| paths.restore.contains(path) || paths.remove.contains(path))
+    };
+    let mut kept = Vec::new();
+    for file in &parsed.files {
+        if !theirs(file.old_path()) && !theirs(file.new_path()) {
+            kept.extend_from_slice(patch.get(file.range.clone()).unwrap_or_default());
+        }
+    }
+    kept
+}
+
+/// 96 random bits as text: what the tests would have to guess to forge a mark.
+fn nonce() -> io::Result<String> {
+    let mut bytes = [0; 12];
+    fs::File::open(Path::new("/dev/urandom"))?.read_exact(&mut bytes)?;
+    Ok(hex(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &[u8] = b"diff --git a/lib.py b/lib.py\n--- a/lib.py\n+++ b/lib.py\n@@ -1 +1 @@\n-a\n+b\n\
+        diff --git a/check.py b/check.py\nnew file mode 100644\n--- /dev/null\n+++ b/check.py\n@@ -0,0 +1 @@\n+x\n";
+
+    #[test]
+    fn changes_to_the_graders_files_are_left_out() {
+        let mut paths = TestPaths::default();
+        assert_eq!(without_tests(PATCH, &paths), PATCH);
+        paths.remove.insert(patch::PatchPath::new("check.py"));
+        let kept = without_tests(PATCH, &paths);
+        let text = String::from_utf8(kept).unwrap();
+        assert!(
+            text.contains("lib.py") && !text.contains("check.py"),
+            "{text}"
+        );
+        assert_eq!(without_tests(b"nonsense", &paths), b"nonsense");
+    }
+
+    #[test]
+    fn nonces_differ() {
+        let (one, other) = (nonce().unwrap(), nonce().unwrap());
+        assert_eq!(one.len(), 24);
+        assert_ne!(one, other);
+    }
+}
