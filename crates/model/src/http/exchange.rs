@@ -267,12 +267,7 @@ fn describe_refusal(status: StatusCode, error: &ServerError, body: &[u8]) -> Str
 /// A request that got no status.
 fn not_sent(error: &reqwest::Error) -> Trouble {
     let causes = causes(error);
-    if error.is_timeout() {
-        Trouble::new(
-            Class::Timeout,
-            format!("did not accept a connection: {causes}"),
-        )
-    } else if error.is_connect() {
+    if error.is_connect() {
         Trouble::new(Class::Unreachable, format!("cannot be reached: {causes}"))
     } else if error.is_builder() {
         Trouble::new(Class::BadRequest, format!("was not asked: {causes}"))

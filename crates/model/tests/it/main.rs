@@ -1,0 +1,10 @@
+//! Models on the real wire: loopback servers that behave, and servers that do not.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+mod canned;
+mod chat;
+mod conversation;
+mod faults;
+mod flow;
+mod stream;
+mod support;
