@@ -1,5 +1,6 @@
 //! What `task_done` has to pass.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use schema::event::CheckVerdict;
@@ -108,7 +109,7 @@ fn list(paths: &[String]) -> String {
         .collect::<Vec<_>>()
         .join(", ");
     if paths.len() > NAMED_PATHS {
-        named.push_str(&format!(" and {} more", paths.len() - NAMED_PATHS));
+        let _ = write!(named, " and {} more", paths.len() - NAMED_PATHS);
     }
     named
 }

@@ -33,14 +33,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_steps: Some(100),
-            max_wall_time: Some(Duration::from_secs(3600)),
+            max_wall_time: Some(Duration::from_hours(1)),
             max_cost: None,
             max_tokens: None,
             max_rejections: 5,
             max_format_errors: 3,
             max_nudges: 3,
-            command_timeout: Duration::from_secs(120),
-            max_command_timeout: Duration::from_secs(600),
+            command_timeout: Duration::from_mins(2),
+            max_command_timeout: Duration::from_mins(10),
             max_output: 16_000,
             stop_when_stuck: true,
         }

@@ -111,7 +111,7 @@ impl Machine {
         if kind != Kind::Refused {
             progress.refusals = 0;
             progress.overflows = 0;
-            progress.no_progress = 0;
+            progress.fruitless = 0;
         }
         if kind != Kind::Empty {
             progress.empty = 0;
@@ -303,9 +303,9 @@ impl Machine {
     fn elided(&mut self, before: usize) {
         if before > self.history.elided_before() {
             self.history.elide(before, &*self.encode);
-            self.progress.no_progress = 0;
+            self.progress.fruitless = 0;
         } else {
-            self.progress.no_progress += 1;
+            self.progress.fruitless += 1;
         }
         self.progress.state = State::Ready;
     }

@@ -151,25 +151,37 @@ impl Machine {
     }
 
     fn proceed(&self, at: Elapsed) -> Vec<Event> {
-        match (&self.progress.state, &self.progress.ending) {
+        if self.is_busy() {
             // What runs in the sandbox is awaited even when the end is certain: it was interrupted and its last words are worth having.
-            (
-                State::Working {
-                    busy: Busy::Tool { .. } | Busy::Checks { .. },
-                    ..
-                },
-                _,
-            ) => Vec::new(),
-            (_, Some(outcome)) => self.end(outcome),
-            (State::Idle | State::AwaitingModel { .. } | State::Finished(_), None) => Vec::new(),
-            (State::Ready, None) => vec![self.from_ready(at)],
-            (State::Condensing, None) => vec![self.condensed()],
-            (State::Working { turn, busy }, None) => self.work(turn, busy),
+            return Vec::new();
+        }
+        if let Some(outcome) = &self.progress.ending {
+            return self.end(outcome);
+        }
+        match &self.progress.state {
+            State::Idle | State::AwaitingModel { .. } | State::Finished(_) => Vec::new(),
+            State::Ready => vec![self.next_request(at)],
+            State::Condensing => vec![self.condensed()],
+            State::Working { turn, busy } => self.work(at, turn, busy),
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        match &self.progress.state {
+            State::Working { busy, .. } => match busy {
+                Busy::Tool { .. } | Busy::Checks { .. } => true,
+                Busy::No | Busy::Lost { .. } | Busy::Rejected { .. } => false,
+            },
+            State::Idle
+            | State::Ready
+            | State::Condensing
+            | State::AwaitingModel { .. }
+            | State::Finished(_) => false,
         }
     }
 
     /// The decision that is due when the conversation is valid.
-    fn from_ready(&self, at: Elapsed) -> Event {
+    fn next_request(&self, at: Elapsed) -> Event {
         let limits = &self.settings.limits;
         if let Some(reason) = self
             .given_up()
@@ -206,7 +218,7 @@ impl Machine {
             Some(StopReason::FormatErrors)
         } else if progress.nudges > limits.max_nudges {
             Some(StopReason::NoToolCalls)
-        } else if progress.no_progress >= NO_PROGRESS {
+        } else if progress.fruitless >= NO_PROGRESS {
             Some(StopReason::ContextExhausted)
         } else {
             None
@@ -221,7 +233,7 @@ impl Machine {
     }
 
     /// The decision that is due for a turn on which nothing runs.
-    fn work(&self, turn: &OpenTurn, busy: &Busy) -> Vec<Event> {
+    fn work(&self, at: Elapsed, turn: &OpenTurn, busy: &Busy) -> Vec<Event> {
         if let Busy::Rejected { message } = busy {
             return answer_next(turn, message, true).into_iter().collect();
         }
@@ -231,6 +243,12 @@ impl Machine {
             });
         }
         if let Some((_, call)) = turn.next() {
+            let deadline = self.progress.spent.deadline(&self.settings.limits);
+            if deadline.is_some_and(|deadline| at >= deadline) {
+                return self.end(&Outcome::Stopped {
+                    reason: StopReason::MaxWallTime,
+                });
+            }
             return vec![self.start(turn, call)];
         }
         if is_cut(turn.reply()) {

@@ -194,5 +194,5 @@ pub(super) struct Progress {
     /// Overflows in a row.
     pub(super) overflows: u32,
     /// Condensations in a row that saved nothing.
-    pub(super) no_progress: u32,
+    pub(super) fruitless: u32,
 }

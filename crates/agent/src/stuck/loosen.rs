@@ -59,14 +59,11 @@ fn volatile(word: &str, before: &str, after: &str) -> Option<&'static str> {
     {
         return Some("time");
     }
-    if let [year, month, day] = word.split('-').collect::<Vec<_>>()[..] {
-        if year.len() == 4
-            && month.len() == 2
-            && day.len() == 2
-            && [year, month, day].into_iter().all(digits)
-        {
-            return Some("date");
-        }
+    if let [year, month, day] = word.split('-').collect::<Vec<_>>()[..]
+        && (year.len(), month.len(), day.len()) == (4, 2, 2)
+        && [year, month, day].into_iter().all(digits)
+    {
+        return Some("date");
     }
     let number_end = word
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))

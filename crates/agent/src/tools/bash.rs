@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::action::Bash;
 use super::{CallLimits, Said, Toolbox, Trouble, output};
-use crate::ports::{Command, CommandEnd, CommandOutput};
+use crate::ports::{Command, CommandEnd, CommandOutput, WorkspaceError};
 
 /// Ends the shell; the workspace starts a new one and says what was kept.
 const RESTART: &str = "exit 0";
@@ -45,7 +45,14 @@ impl Toolbox {
     ) -> Result<Said, Trouble> {
         let cut = output.total > self.limits.max_output as u64;
         if cut {
-            self.workspace.keep_output(output).await?;
+            match self.workspace.keep_output(output).await {
+                Ok(()) => {}
+                Err(WorkspaceError::Refused(message)) => {
+                    // The model still gets its part; only the whole is missing from the store.
+                    tracing::warn!(message, "an output could not be kept");
+                }
+                Err(error @ WorkspaceError::Failed { .. }) => return Err(error.into()),
+            }
         }
         let (exit_code, is_error, timed_out) = match output.end {
             CommandEnd::Exited(code) | CommandEnd::ShellEnded(code) => (Some(code), false, false),

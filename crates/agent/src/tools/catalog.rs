@@ -221,10 +221,11 @@ impl Catalog {
 fn unwrapped(mut map: Map<String, Value>, known: &[&str]) -> Map<String, Value> {
     if map.len() == 1 {
         for wrapper in ["arguments", "parameters", "input"] {
-            if !known.contains(&wrapper) && matches!(map.get(wrapper), Some(Value::Object(_))) {
-                if let Some(Value::Object(inner)) = map.remove(wrapper) {
-                    return inner;
-                }
+            if known.contains(&wrapper) || !map.get(wrapper).is_some_and(Value::is_object) {
+                continue;
+            }
+            if let Some(Value::Object(inner)) = map.remove(wrapper) {
+                return inner;
             }
         }
     }

@@ -23,7 +23,7 @@ impl Toolbox {
         if found.total == 0 && found.end == CommandEnd::Exited(0) {
             return Ok(Said::done(format!("No line matches `{}`.", search.pattern)));
         }
-        if found.end != CommandEnd::Exited(0) {
+        if found.end != CommandEnd::Exited(0) || found.total > self.limits.max_output as u64 {
             return self.said(&found, command.timeout).await;
         }
         let text = output::cut(

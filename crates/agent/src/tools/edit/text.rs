@@ -130,8 +130,7 @@ impl Text {
 
     /// Number of the line that holds a position, from 1.
     pub(super) fn line_of(&self, place: usize) -> usize {
-        let before = &self.as_str().as_bytes()[..place];
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        self.as_str()[..place].matches('\n').count() + 1
     }
 
     /// The text with `length` bytes at `place` replaced.

@@ -55,10 +55,9 @@ impl Undo {
     }
 
     pub(crate) fn forget_last(&mut self, path: &str) {
-        if let Some(position) = self.changes.iter().rposition(|change| change.path == path) {
-            if let Some(change) = self.changes.remove(position) {
-                self.bytes -= change.weight();
-            }
+        let position = self.changes.iter().rposition(|change| change.path == path);
+        if let Some(change) = position.and_then(|position| self.changes.remove(position)) {
+            self.bytes -= change.weight();
         }
     }
 }
