@@ -47,7 +47,10 @@ pub(super) fn settle(
     };
     Ok(Settled {
         identity: identity(resolved, options, &environment)?,
-        operation: operation(options, once)?,
+        operation: Operation {
+            network_explicit: resolved.is_explicit("network"),
+            ..operation(options, once)?
+        },
         secrets,
     })
 }
@@ -310,7 +313,7 @@ fn operation(options: &Options, once: &Once) -> Result<Operation, Error> {
         max_output_bytes: sandbox
             .max_output_bytes
             .map_or(default.max_output_bytes, |size| size.0),
-        network_explicit: sandbox.network.is_some(),
+        network_explicit: default.network_explicit,
         best_effort_limits: sandbox
             .best_effort_limits
             .unwrap_or(default.best_effort_limits),
