@@ -15,8 +15,6 @@ const TEST: &[&str] = &[
     "__snapshots__",
     "__image_snapshots__",
     "e2e",
-    "cypress",
-    "playwright",
     // `integration-tests`, `_docs tests`, `tests-build`, …
     "*-tests",
     "*_tests",
@@ -26,8 +24,8 @@ const TEST: &[&str] = &[
     "tests_*",
     "*-e2e",
     "*_e2e",
-    "e2e-*",
-    "e2e_*",
+    "e2e-test",
+    "e2e_test",
     "unittest",
     "unittests",
     "unit-test",
@@ -80,19 +78,31 @@ const TEST: &[&str] = &[
     "test-project",
     "test_project",
     "test-framework",
+    "caddytest",
+];
+
+/// Names that mean tests at the root of a repository only.
+const AT_ROOT: &[&str] = &["testing", "t", "cypress", "playwright"];
+
+/// Directories that mean tests together.
+const BELOW: &[&[&str]] = &[
+    &["features", "step_definitions"],
+    &["cypress", "integration"],
+    &["cypress", "support"],
+    &["cypress", "fixtures"],
+    &["cypress", "plugins"],
 ];
 
 /// Names whose capitals make the word: `PhpSpreadsheetTests`, `MyApp.Tests`.
 const TEST_CAPITAL: &[&str] = &["*Tests"];
 
-/// Go packages and others that exist for the tests of their own module.
+/// Go packages that exist for the tests of their own module.
 const GO_SUPPORT: &[&str] = &[
     "testutil",
     "testutils",
     "testhelper",
     "testhelpers",
     "*testutil",
-    "caddytest",
 ];
 
 /// Directories that hold the code of a product although their name says test.
@@ -128,7 +138,10 @@ const SPEC_SUPPORT: &[&str] = &[
 
 /// Whether the directory names of a path say that it belongs to the tests.
 pub(super) fn is_test(path: &PathParts<'_>) -> bool {
-    path.directories.first() == Some(&"testing")
+    path.directories
+        .first()
+        .is_some_and(|first| AT_ROOT.contains(first))
+        || BELOW.iter().any(|directories| path.is_below(directories))
         || is_source_set(path)
         || is_spec(path)
         || is_perl(path)
@@ -150,7 +163,6 @@ fn is_test_directory(directory: &str, path: &PathParts<'_>) -> bool {
     fits_any(TEST, &directory.to_ascii_lowercase())
         || fits_any(TEST_CAPITAL, directory)
         || (path.extension == "go" && fits_any(GO_SUPPORT, directory))
-        || (directory == "caddytest")
 }
 
 /// PHP below a root `src` is what autoloading ships: `src/Illuminate/Testing`, `src/Twig/Test`.
@@ -204,13 +216,8 @@ fn is_spec(path: &PathParts<'_>) -> bool {
     !in_product && (supports || SPEC_CODE.contains(&path.extension))
 }
 
-/// Perl and git keep their tests in `t`; cucumber its steps in `features`.
+/// Perl's tests below any `t`.
 fn is_perl(path: &PathParts<'_>) -> bool {
-    let nested = path
-        .directories
-        .iter()
-        .any(|directory| matches!(*directory, "t" | "xt"));
-    path.directories.first() == Some(&"t")
-        || (nested && path.extension == "t")
-        || path.is_below(&["features", "step_definitions"])
+    let mut directories = path.directories.iter();
+    path.extension == "t" && directories.any(|directory| matches!(*directory, "t" | "xt"))
 }

@@ -23,7 +23,15 @@ const LANGUAGES: &[Language] = &[
             "js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "coffee", "vue", "svelte", "es6",
         ],
         stems: &[
-            "*-test", "*_test", "*-tests", "*_tests", "*-spec", "*_spec", "tests",
+            "*-test",
+            "*_test",
+            "*-tests",
+            "*_tests",
+            "*-spec",
+            "*_spec",
+            "tests",
+            "test-helper",
+            "test-helpers",
         ],
         except_below: &[],
     },
@@ -52,7 +60,12 @@ const LANGUAGES: &[Language] = &[
     },
     Language {
         extensions: &["java", "kt", "kts", "scala", "groovy"],
-        stems: &["*Test", "*Tests", "*TestCase", "*IT", "*ITCase", "*Spec"],
+        stems: &["*Test", "*Tests", "*TestCase", "*ITCase"],
+        except_below: &["main"],
+    },
+    Language {
+        extensions: &["kt", "scala", "groovy"],
+        stems: &["*Spec"],
         except_below: &["main"],
     },
     Language {

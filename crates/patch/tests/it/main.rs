@@ -1,0 +1,14 @@
+//! Patches as git and other tools write them.
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod forms;
+#[cfg(test)]
+mod git;
+#[cfg(test)]
+mod path_classes;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod split;
