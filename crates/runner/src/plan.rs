@@ -6,7 +6,7 @@ use schema::{AttemptKey, FailureKind, InstanceId, Outcome};
 
 use crate::error::Error;
 use crate::settings::RetrySelector;
-use crate::store::ledger::{Attempt, End, Ledger, Sample, settles};
+use crate::store::ledger::{Attempt, End, Grading, Ledger, Sample, settles};
 
 /// A selected row, as far as planning looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub struct GradeJob {
     pub row: usize,
     /// Number of the grading.
     pub grading: u32,
+    /// Gradings made of this job, this one included.
+    pub tries: u32,
 }
 
 /// What a runner is to do.
@@ -146,11 +148,79 @@ pub fn plan(ledger: &Ledger, request: &Request<'_>) -> Result<Plan, Error> {
                     key: key(attempt),
                     row,
                     grading,
+                    tries: 1,
                 });
             }
         }
     }
     Ok(plan)
+}
+
+/// Which patches of a run are graded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GradeSelection {
+    /// Those that no grading was ever concluded for.
+    #[default]
+    Ungraded,
+    /// Those without a verdict: a grading that failed counts as none.
+    Unscored,
+    /// Those whose last grading failed.
+    Infra,
+    /// All, again.
+    All,
+}
+
+/// Plans gradings of the patches that count, of the rows given.
+///
+/// # Errors
+/// When a row changed since its instance was first started.
+pub fn gradings(
+    ledger: &Ledger,
+    rows: &[PlanRow],
+    only: GradeSelection,
+) -> Result<Vec<GradeJob>, Error> {
+    check_rows(ledger, rows)?;
+    let places: BTreeMap<&InstanceId, usize> = rows
+        .iter()
+        .enumerate()
+        .map(|(place, row)| (&row.id, place))
+        .collect();
+    let mut jobs = Vec::new();
+    for (id, sample, attempts) in ledger.samples() {
+        let Some((attempt_number, attempt, end)) = attempts.counting() else {
+            continue;
+        };
+        let Some(row) = places.get(id) else {
+            continue;
+        };
+        if gradable(&end.outcome) && wanted(attempt, only) {
+            jobs.push(GradeJob {
+                key: AttemptKey {
+                    instance_id: id.clone(),
+                    sample,
+                    attempt: attempt_number,
+                },
+                row: *row,
+                grading: next_grading(attempt),
+                tries: 1,
+            });
+        }
+    }
+    Ok(jobs)
+}
+
+fn wanted(attempt: &Attempt, only: GradeSelection) -> bool {
+    let failed = attempt
+        .gradings
+        .values()
+        .any(|grading| matches!(grading, Grading::Failed { .. }));
+    let last_failed = matches!(attempt.last_grading(), Some((_, Grading::Failed { .. })));
+    match only {
+        GradeSelection::Ungraded => attempt.grade().is_none() && !failed,
+        GradeSelection::Unscored => attempt.grade().is_none(),
+        GradeSelection::Infra => last_failed,
+        GradeSelection::All => true,
+    }
 }
 
 fn check_rows(ledger: &Ledger, rows: &[PlanRow]) -> Result<(), Error> {

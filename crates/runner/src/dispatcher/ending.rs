@@ -81,7 +81,7 @@ impl Tally {
 }
 
 /// Whether an outcome is a bug of ours.
-pub fn is_bug(outcome: &Outcome) -> bool {
+pub(super) fn is_bug(outcome: &Outcome) -> bool {
     matches!(
         outcome,
         Outcome::Failed {

@@ -1,7 +1,7 @@
 //! What the dispatcher makes of what it hears.
 
 use schema::failure::Retry;
-use schema::{Outcome, RunEvent};
+use schema::{FailureKind, Outcome, RunEvent};
 
 use super::executor::{AttemptEnd, GradeEnd, Message};
 use super::{Dispatcher, NOW_LIMIT, ending};
@@ -84,12 +84,17 @@ impl Dispatcher {
         let Outcome::Failed { reason, .. } = outcome else {
             return None;
         };
-        let most = match reason.handling().retry {
+        self.worth_retrying(*reason, job.tries)
+            .then(|| reason.name().to_owned())
+    }
+
+    fn worth_retrying(&self, kind: FailureKind, tries: u32) -> bool {
+        let most = match kind.handling().retry {
             Retry::Never => 1,
             Retry::Once => self.policy.max_attempts.min(2),
             Retry::Always => self.policy.max_attempts,
         };
-        (job.tries < most && !self.stop.drain.is_cancelled()).then(|| reason.name().to_owned())
+        tries < most && !self.stop.drain.is_cancelled()
     }
 
     fn queue_grading(&mut self, job: &Job) {
@@ -103,6 +108,7 @@ impl Dispatcher {
             key: job.key.clone(),
             row: job.row,
             grading,
+            tries: 1,
         });
         self.audience.live.send_modify(|live| live.grading += 1);
     }
@@ -132,13 +138,21 @@ impl Dispatcher {
                 });
             }
             GradeEnd::Failed { kind, message } => {
-                self.bug |= kind == schema::FailureKind::Internal;
+                self.bug |= kind == FailureKind::Internal;
                 self.emit(RunEvent::GradeFailed {
-                    key: job.key,
+                    key: job.key.clone(),
                     grading: job.grading,
                     kind: kind.name().to_owned(),
                     message,
                 });
+                if self.worth_retrying(kind, job.tries) {
+                    self.audience.live.send_modify(|live| live.grading += 1);
+                    self.gradings.push_back(GradeJob {
+                        grading: job.grading + 1,
+                        tries: job.tries + 1,
+                        ..job
+                    });
+                }
             }
             GradeEnd::Cancelled => {}
         }

@@ -1,0 +1,149 @@
+//! Building what the attempts of a batch share.
+
+use std::sync::Arc;
+
+use agent::condense::Window;
+use dataset::Row;
+use tokio::sync::Semaphore;
+
+use crate::attempt::context::{self, Context, Entry, Permits};
+use crate::backends::{self, Selected};
+use crate::dispatcher::Stop;
+use crate::error::Error;
+use crate::lease::Leases;
+use crate::recorder::{Budget, Redactor};
+use crate::repositories::Repositories;
+use crate::settings::RunSettings;
+use crate::store::RunDirectory;
+
+/// Builds the context; without a model where only patches are graded.
+pub(super) fn context(
+    settings: &RunSettings,
+    rows: Vec<Row>,
+    run: &RunDirectory,
+    selected: Selected,
+    provider: Option<Arc<dyn model::Provider>>,
+    spent: f64,
+) -> Result<Context, Error> {
+    let identity = settings.identity.clone();
+    let operation = settings.operation.clone();
+    let machine = context::machine_settings(
+        &identity.limits,
+        Window {
+            size: identity.window,
+            max_output: identity.max_output_tokens,
+        },
+    );
+    let root = backends::root(operation.scratch.as_ref());
+    let mut secrets: Vec<_> = settings.secrets.api_key.iter().cloned().collect();
+    let named = settings.secrets.headers.iter();
+    secrets.extend(
+        named
+            .chain(&settings.secrets.environment)
+            .map(|(_, value)| value.clone()),
+    );
+    Ok(Context {
+        run: run.clone(),
+        name: settings.run_name(),
+        identity_sha256: identity.sha256(),
+        entries: entries(settings, rows)?,
+        environment: context::environment(&settings.secrets),
+        redactor: Redactor::new(secrets),
+        provider,
+        templates: context::templates(&identity.prompts)?,
+        catalog: Arc::new(context::catalog(&identity.tools, &machine.limits)?),
+        settings: machine,
+        checks: context::checks(&identity),
+        classes: Arc::new(context::path_classes(&identity.paths)?),
+        backend: selected.backend,
+        repositories: Repositories::new(root),
+        leases: Arc::new(Leases::default()),
+        permits: Permits {
+            start: Semaphore::new(operation.start_workers.max(1)),
+            grade_start: Semaphore::new(operation.start_workers.max(1)),
+            solve: Semaphore::new(operation.workers.max(1)),
+        },
+        stop: Stop::default(),
+        budget: Arc::new(Budget::new(operation.max_total_cost, spent)),
+        identity,
+        operation,
+    })
+}
+
+fn entries(settings: &RunSettings, rows: Vec<Row>) -> Result<Vec<Entry>, Error> {
+    let operation = &settings.operation;
+    rows.into_iter()
+        .map(|row| {
+            let repository = dataset::repository_path(
+                &row,
+                &operation.dataset_directory,
+                operation.repositories.as_deref(),
+            )
+            .map_err(|error| Error::Settings {
+                message: "a selected instance has no repository here".to_owned(),
+                hint: error.hints().into_iter().next(),
+                source: Some(Box::new(error)),
+            })?;
+            Ok(Entry { row, repository })
+        })
+        .collect()
+}
+
+/// Opens the model, and refuses a limit on a cost that nobody can know.
+pub(super) fn open_model(settings: &RunSettings) -> Result<Arc<dyn model::Provider>, Error> {
+    let wrong = |error: model::Error| Error::Settings {
+        message: format!("the model `{}` cannot be used", settings.identity.model),
+        hint: error.hints().into_iter().next(),
+        source: Some(Box::new(error)),
+    };
+    let transport = &settings.operation.transport;
+    let choice = model::Choice::parse(&settings.identity.model).map_err(wrong)?;
+    let client = model::client(transport.connect_timeout).map_err(wrong)?;
+    let provider = model::open(&choice, &model_settings(settings), client).map_err(wrong)?;
+    let costs =
+        settings.identity.limits.max_cost.is_some() || settings.operation.max_total_cost.is_some();
+    if costs && !provider.price_known() {
+        return Err(Error::Settings {
+            message: format!(
+                "a limit on the cost is set, but the price of `{}` is not known",
+                settings.identity.model
+            ),
+            hint: Some("set the model's price, or leave the limit out".to_owned()),
+            source: None,
+        });
+    }
+    Ok(provider)
+}
+
+fn model_settings(settings: &RunSettings) -> model::Settings {
+    let (identity, transport) = (&settings.identity, &settings.operation.transport);
+    let defaults = model::Settings::default();
+    model::Settings {
+        base_url: transport.base_url.clone(),
+        api_key: settings.secrets.api_key.clone(),
+        temperature: identity.temperature,
+        max_output_tokens: identity.max_output_tokens,
+        window: identity.window,
+        stream: transport.stream,
+        extra_body: identity.extra_body.clone(),
+        headers: settings.secrets.headers.clone(),
+        retry: model::RetryPolicy {
+            max_tries: transport.max_tries,
+            max_total: transport.total_timeout,
+            ..defaults.retry
+        },
+        deadlines: model::Deadlines {
+            connect: transport.connect_timeout,
+            first_byte: transport.first_byte_timeout,
+            idle: transport.idle_timeout,
+            total: transport.total_timeout,
+        },
+        price: transport.price.map(|price| model::price::Price {
+            input: price.input,
+            cached: price.cached,
+            cache_write: price.cache_write,
+            output: price.output,
+        }),
+        ..defaults
+    }
+}
