@@ -6,5 +6,6 @@ mod chat;
 mod conversation;
 mod faults;
 mod flow;
+mod foreign;
 mod stream;
 mod support;
