@@ -49,9 +49,25 @@ pub(crate) fn elide_before(history: &History, window: Window, overflows: u32) ->
     let present = history.elided_before();
     let trigger = window.trigger().unwrap_or(u64::MAX);
     let target = history.estimate().min(trigger) / 5 * 3;
-    let keep = KEEP.min(target / 2) >> overflows.saturating_sub(1).saturating_mul(2).min(63);
+    let keep = KEEP.min(target / 2);
     let entries = history.entries();
-    let candidates = &entries[present..first_kept(entries, keep).max(present)];
+    let kept = |keep| first_kept(entries, keep);
+    let Some(earlier) = overflows.checked_sub(1) else {
+        return saved_before(history, target, kept(keep));
+    };
+    // The request as it is will not pass, so better a last turn without its outputs than none: the model can ask for them again.
+    [kept(keep), kept(keep / 4), kept(0), entries.len()]
+        .into_iter()
+        .skip(earlier as usize)
+        .map(|end| saved_before(history, target, end))
+        .find(|before| *before > present)
+        .unwrap_or(present)
+}
+
+/// The position up to which outputs have to go to reach `target`, at most `end`.
+fn saved_before(history: &History, target: u64, end: usize) -> usize {
+    let present = history.elided_before();
+    let candidates = &history.entries()[present..end.max(present)];
     let (mut saved, mut before) = (0_u64, present);
     for (position, entry) in candidates.iter().enumerate() {
         if history.estimate().saturating_sub(saved) <= target {
@@ -66,7 +82,7 @@ pub(crate) fn elide_before(history: &History, window: Window, overflows: u32) ->
     before
 }
 
-/// Position of the first turn that stays whole: at least the last turn does.
+/// Position of the first turn that stays whole: at least the last one does.
 fn first_kept(entries: &[Entry], keep: u64) -> usize {
     let mut kept = 0_u64;
     for (position, entry) in entries.iter().enumerate().rev() {

@@ -91,6 +91,7 @@ struct Driver {
     toolbox: Toolbox,
     checks: Vec<Check>,
     start: Option<Input>,
+    resumed: Vec<Record>,
 }
 
 /// The machine and its log, which only move together.
@@ -111,23 +112,19 @@ impl Driver {
             &attempt.task.workdir,
             &settings.limits,
         );
-        let machine = Machine::fold(
-            settings,
-            attempt.catalog,
-            Arc::new(ModelEncoder(Arc::clone(&attempt.model))),
-            attempt.resumed.iter().map(|record| &record.event),
-        );
+        let encoder = Arc::new(ModelEncoder(Arc::clone(&attempt.model)));
+        let machine = Machine::new(settings, attempt.catalog, encoder);
         let log = Log::new(
             attempt.recorder,
             attempt.observer,
             attempt.clock,
             attempt.resumed.last(),
         );
-        let start = (machine.phase() == Phase::Idle).then_some(Input::Start {
+        let start = Input::Start {
             task: attempt.task,
             system: attempt.system,
             prompt: attempt.prompt,
-        });
+        };
         Self {
             session: Session {
                 machine,
@@ -138,12 +135,18 @@ impl Driver {
             workspace: attempt.workspace,
             toolbox,
             checks: attempt.checks,
-            start,
+            start: Some(start),
+            resumed: attempt.resumed,
         }
     }
 
     async fn drive(&mut self) -> Result<Outcome, NotRecorded> {
-        let first = self.start.take().unwrap_or(Input::Resume);
+        for record in std::mem::take(&mut self.resumed) {
+            self.session.machine.apply(&record.event);
+        }
+        let start = self.start.take();
+        let idle = self.session.machine.phase() == Phase::Idle;
+        let first = start.filter(|_| idle).unwrap_or(Input::Resume);
         self.session.begin(first)?;
         loop {
             if self.session.cancel.is_cancelled() {

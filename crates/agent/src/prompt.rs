@@ -6,6 +6,11 @@ use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use schema::Task;
 
+use crate::tools::output;
+
+/// Bytes of a problem statement that are shown, head and tail: the longest of SWE-bench has 60,000.
+const MAX_STATEMENT: usize = 200_000;
+
 /// Templates of the two texts that every conversation begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Templates {
@@ -49,7 +54,7 @@ pub fn render(
     let context = context! {
         task => context! {
             id => task.id.as_str(),
-            statement => task.statement.as_str(),
+            statement => statement(task),
             workdir => task.workdir.as_str(),
             images => Value::from(Serde(&task.images)),
         },
@@ -66,6 +71,19 @@ pub fn render(
         text("system", &templates.system)?,
         text("prompt", &templates.prompt)?,
     ))
+}
+
+/// The statement, or as much of it as fits: a dataset can hold anything.
+fn statement(task: &Task) -> String {
+    let whole = task.statement.as_str();
+    if whole.len() > MAX_STATEMENT {
+        tracing::warn!(
+            instance = %task.id,
+            bytes = whole.len(),
+            "the problem statement is cut to {MAX_STATEMENT} bytes"
+        );
+    }
+    output::cut(whole.as_bytes(), &[], whole.len() as u64, MAX_STATEMENT)
 }
 
 impl Templates {
@@ -107,6 +125,14 @@ mod tests {
         assert!(once.1.contains("/work/repo"), "{}", once.1);
         // Four bytes a token: the tools have the other half of a thousand.
         assert!(once.0.len() < 2_000, "{}", once.0.len());
+    }
+
+    #[test]
+    fn a_huge_statement_is_cut_and_says_so() {
+        let huge = "word ".repeat(1_000_000);
+        let (_, prompt) = render(&Templates::default(), &task(&huge), &[]).unwrap();
+        assert!(prompt.len() < MAX_STATEMENT + 2_000, "{}", prompt.len());
+        assert!(prompt.contains("4800000 bytes"), "what is missing is said");
     }
 
     #[test]

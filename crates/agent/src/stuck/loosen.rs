@@ -9,30 +9,46 @@ const UNITS: [&str; 12] = [
 
 /// Digest of an output without durations, clock times, dates, addresses, process ids and names below `/tmp`.
 pub(super) fn digest(content: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let mut rest = content;
-    let mut last_word = "";
-    while !rest.is_empty() {
-        if let Some(after) = rest.strip_prefix("/tmp/") {
-            "/tmp/".hash(&mut hasher);
-            rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || "._-".contains(c));
+    let mut reading = Reading {
+        hasher: DefaultHasher::new(),
+        kept: content,
+    };
+    let (mut rest, mut last_word) = (content, "");
+    while let Some(first) = rest.chars().next() {
+        if let Some(name) = rest.strip_prefix("/tmp/") {
+            let after = name.trim_start_matches(|c: char| c.is_alphanumeric() || "._-".contains(c));
+            reading.leave_out(name, after, "name");
+            rest = after;
             continue;
         }
         let word = leading_word(rest);
-        if word.is_empty() {
-            let mut characters = rest.chars();
-            characters.next().hash(&mut hasher);
-            rest = characters.as_str();
-            continue;
+        let after = &rest[word.len().max(first.len_utf8())..];
+        if let Some(stand_in) = volatile(word, last_word, after) {
+            reading.leave_out(rest, after, stand_in);
         }
-        rest = &rest[word.len()..];
-        match volatile(word, last_word, rest) {
-            Some(stand_in) => stand_in.hash(&mut hasher),
-            None => word.hash(&mut hasher),
+        if !word.is_empty() {
+            last_word = word;
         }
-        last_word = word;
+        rest = after;
     }
-    hasher.finish()
+    reading.leave_out("", "", "");
+    reading.hasher.finish()
+}
+
+/// What is kept is hashed in long pieces: outputs have thousands of characters, and few volatile words.
+struct Reading<'a> {
+    hasher: DefaultHasher,
+    /// What was read and not hashed yet, and all that follows.
+    kept: &'a str,
+}
+
+impl<'a> Reading<'a> {
+    /// Hashes up to `from`, then `stand_in`, and goes on at `to`; both are ends of what is read.
+    fn leave_out(&mut self, from: &'a str, to: &'a str, stand_in: &str) {
+        self.kept[..self.kept.len() - from.len()].hash(&mut self.hasher);
+        stand_in.hash(&mut self.hasher);
+        self.kept = to;
+    }
 }
 
 fn leading_word(text: &str) -> &str {

@@ -121,6 +121,26 @@ async fn a_panic_in_the_model_is_a_bug_of_ours_with_one_end() {
 }
 
 #[tokio::test]
+async fn a_panic_inside_the_machine_still_has_one_end() {
+    let log = MemoryLog::default();
+    let mut model = StrictModel::replies(vec![runs("write src/a.py x"), done()]);
+    model.panics_at = Some(1);
+    let model = Arc::new(model);
+    let ending = run(attempt(&model, &workspace(), &log), &model, &log).await;
+    assert_eq!(ending.outcome.reason(), "internal");
+
+    // The same while a log is folded.
+    let rest = MemoryLog::default();
+    let records = log.events().len() - 1;
+    *rest.records.lock().unwrap() = log.records.lock().unwrap()[..records].to_vec();
+    let mut model = StrictModel::replies(vec![done()]);
+    model.panics_at = Some(1);
+    let model = Arc::new(model);
+    let ending = run(attempt(&model, &workspace(), &rest), &model, &rest).await;
+    assert_eq!(ending.outcome.reason(), "internal");
+}
+
+#[tokio::test]
 async fn a_log_that_cannot_be_written_ends_the_attempt_at_any_record() {
     for (error, kind) in [
         (ErrorKind::StorageFull, FailureKind::EnvironmentDisk),

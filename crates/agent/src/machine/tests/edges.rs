@@ -346,3 +346,14 @@ fn effects_have_ids_that_count_up_over_all_kinds() {
         .collect();
     assert_eq!(ids, [0, 1, 2, 3]);
 }
+
+#[test]
+fn an_overflow_by_the_last_turn_alone_leaves_out_its_outputs() {
+    let mut rig = rig();
+    rig.reply(calls(&[LS, PWD]))
+        .tool(&"x".repeat(400_000))
+        .tool("y");
+    rig.fails(None);
+    assert_eq!(rig.machine.history().elided_before(), 1);
+    assert!(rig.machine.history().estimate() < 1_000);
+}

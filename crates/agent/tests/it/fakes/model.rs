@@ -39,6 +39,8 @@ pub(crate) struct StrictModel {
     pub(crate) window: Option<u64>,
     /// Never answers, whatever the request says.
     pub(crate) deaf: bool,
+    /// Panics when it encodes that turn, counted from 1.
+    pub(crate) panics_at: Option<usize>,
     /// Waits for its turn that long before each reply.
     pub(crate) wait: Option<std::time::Duration>,
 }
@@ -54,6 +56,7 @@ impl StrictModel {
             encoded: AtomicUsize::new(0),
             window: None,
             deaf: false,
+            panics_at: None,
             wait: None,
         }
     }
@@ -159,7 +162,8 @@ impl Model for StrictModel {
     }
 
     fn turn(&self, turn: &Turn, shape: Shape) -> Fragment {
-        self.encoded.fetch_add(1, Ordering::Relaxed);
+        let encoded = self.encoded.fetch_add(1, Ordering::Relaxed) + 1;
+        assert_ne!(self.panics_at, Some(encoded), "an encoder that panics");
         fragment(&match turn {
             Turn::User { text } => json!({ "user": text }),
             Turn::Assistant { reply, results } => json!({
