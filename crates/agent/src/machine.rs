@@ -8,6 +8,7 @@
 mod apply;
 mod decide;
 mod effect;
+mod replay;
 mod state;
 mod texts;
 
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use schema::{Elapsed, Event, Outcome};
 
 pub use self::effect::{Effect, Input};
+pub use self::replay::{Divergence, replay};
 pub use self::state::Phase;
 use self::state::{Progress, State};
 use crate::budget::Spent;

@@ -180,6 +180,29 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Whether this came from outside; the others are what the machine made of it.
+    pub fn is_fact(&self) -> bool {
+        match self {
+            Self::Started { .. }
+            | Self::Replied { .. }
+            | Self::ModelFailed { .. }
+            | Self::ToolDone { .. }
+            | Self::EnvironmentFailed { .. }
+            | Self::Checked { .. }
+            | Self::DeadlinePassed
+            | Self::CancelRequested => true,
+            Self::Asked { .. }
+            | Self::ToolStarted { .. }
+            | Self::Answered { .. }
+            | Self::CheckStarted { .. }
+            | Self::Nudged { .. }
+            | Self::Elided { .. }
+            | Self::Finished { .. } => false,
+        }
+    }
+}
+
 /// An event with its place in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {

@@ -32,10 +32,9 @@ impl Toolbox {
             found.total,
             self.limits.max_output,
         );
-        let whole = found.tail.is_empty() && found.total == found.head.len() as u64;
         let lines = text.lines().count();
         let max_results = search.max_results as usize;
-        if whole && lines > max_results {
+        if lines > max_results {
             let kept: Vec<&str> = text.lines().take(max_results).collect();
             return Ok(Said::done(format!(
                 "{}\n[more than {max_results} lines match; narrow the search]",

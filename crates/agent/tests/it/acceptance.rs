@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use agent::history::ModelEncoder;
+use agent::machine::replay;
 use agent::{Check, Limits};
-use schema::{Event, FailureKind, FinishReason, ModelFailureKind, Outcome, Reply, StopReason};
+use schema::{
+    Event, FailureKind, FinishReason, ModelFailureKind, Outcome, Record, Reply, StopReason,
+};
 
 use crate::fakes::{
     Conversation, DONE, MemoryLog, MemoryWorkspace, StrictModel, USAGE, attempt, bash, calls, done,
@@ -171,6 +175,34 @@ async fn acceptance_1_no_edge_of_the_table_sends_an_unpaired_conversation() {
         let (model, log) = (Arc::new(StrictModel::script(script)), MemoryLog::default());
         let ending = run(attempt(&model, &workspace(), &log), &model, &log).await;
         assert_eq!(ending.outcome, outcome, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_of_every_edge_replays_to_the_same_decisions() {
+    for Edge { name, script, .. } in edges() {
+        let (model, log) = (Arc::new(StrictModel::script(script)), MemoryLog::default());
+        let attempt = attempt(&model, &workspace(), &log);
+        let (settings, catalog) = (attempt.settings.clone(), Arc::clone(&attempt.catalog));
+        run(attempt, &model, &log).await;
+        let mut records = log.records.lock().unwrap().clone();
+        let over = |records: &[Record]| {
+            let encoder = Arc::new(ModelEncoder(Arc::clone(&model) as _));
+            replay(settings.clone(), Arc::clone(&catalog), encoder, records)
+        };
+        let machine = over(&records).unwrap_or_else(|error| panic!("{name}: {error:#?}"));
+        assert!(machine.outcome().is_some(), "{name}");
+
+        let asked = records
+            .iter()
+            .rposition(|record| matches!(record.event, Event::Asked { .. }))
+            .unwrap();
+        let Event::Asked { request_sha256, .. } = &mut records[asked].event else {
+            unreachable!("as found above");
+        };
+        request_sha256.clear();
+        let divergence = over(&records).unwrap_err();
+        assert_eq!(divergence.seq, records[asked].seq, "{name}");
     }
 }
 
