@@ -1,7 +1,5 @@
 //! Takes the output of an evaluation script apart.
 
-use std::borrow::Cow;
-
 /// Where the tests' output starts, as the official harness marks it.
 pub const START: &str = ">>>>> Start Test Output";
 /// Where the tests' output ends, as the official harness marks it.
@@ -106,8 +104,9 @@ fn exit_code(text: &str, mark: &str) -> Option<i32> {
 /// carriage return too, as a progress bar writes it).
 pub fn clean(log: &[u8]) -> String {
     let text = String::from_utf8_lossy(log);
-    if !text.contains(['\u{1b}', '\r']) {
-        return Cow::into_owned(text);
+    // Asked one by one: that is a fast search.
+    if !text.contains('\u{1b}') && !text.contains('\r') {
+        return text.into_owned();
     }
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = &*text;
@@ -159,5 +158,57 @@ fn after_escape(text: &str) -> &str {
         }
         Some('\n') | None => text,
         Some(_) => characters.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_become_clean_text() {
+        for (log, text) in [
+            (&b"plain"[..], "plain"),
+            (b"a\r\nb\rc\n", "a\nb\nc\n"),
+            (b"\x1b[32mPASSED\x1b[0m x\x1b[K", "PASSED x"),
+            (b"\x1b]0;title\x07x\x1b]8;;http://x\x1b\\y", "xy"),
+            (b"\x1b(Bx\x1b=y\x1b", "xy"),
+            (b"\x1b[38;5;1", ""),
+            (b"\x1b]never ends\nx", "\nx"),
+            (b"bad \xff byte", "bad \u{fffd} byte"),
+        ] {
+            assert_eq!(clean(log), text);
+        }
+    }
+
+    #[test]
+    fn the_tests_are_cut_out_by_marks_with_the_nonce() {
+        let log = b"PASSED early\n+ : '>>>>> Start Test Output n1'\nPASSED a\n>>>>> End Test Output\nPASSED b\n+ : '>>>>> End Test Output n1'\n>>>>> Test Exit Code n1: 1\n>>>>> Script Exit Code n1: 0\n";
+        let parts = read(log, "n1");
+        assert_eq!(
+            parts.tests().unwrap(),
+            "'\nPASSED a\n>>>>> End Test Output\nPASSED b\n"
+        );
+        assert_eq!((parts.test_exit, parts.script_exit), (Some(1), Some(0)));
+        assert!(!parts.repeated_marks);
+        assert_eq!(read(log, "n2").tests(), None);
+        assert_eq!(read(log, "n2").exit_code(), None);
+    }
+
+    #[test]
+    fn logs_of_the_official_harness() {
+        let marked = b"x\n>>>>> Start Test Output\nPASSED a\n>>>>> End Test Output\n>>>>> Test Exit Code: 1\n";
+        let parts = read_official(marked);
+        assert_eq!(parts.tests().unwrap().trim(), "PASSED a");
+        assert_eq!(parts.exit_code(), Some(1));
+        assert_eq!(read_official(b"PASSED a").tests(), Some("PASSED a"));
+        assert_eq!(
+            read_official(b">>>>> Start Test Output\nPASSED a").tests(),
+            None
+        );
+        assert_eq!(
+            read_official(b"PASSED a\n>>>>> Tests Timed Out\n").tests(),
+            None
+        );
     }
 }

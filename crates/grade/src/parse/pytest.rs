@@ -167,3 +167,95 @@ fn without_parenthesis(line: &str) -> Option<&str> {
         .find_map(|start| open.find(start).map(|at| (at, *start)))
         .and_then(|(at, start)| line.get(..at + start.len() - 2))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TestStatus::{Error, Failed, Passed, Skipped, Xfail, Xpass};
+
+    fn read(line: &str) -> Option<(String, TestStatus)> {
+        let test = parse(line).tests.into_iter().next()?;
+        Some((test.name, test.status))
+    }
+
+    fn official(line: &str) -> Option<(String, TestStatus)> {
+        let test = parse(line).official.into_iter().next()?;
+        Some((test.name, test.status))
+    }
+
+    #[test]
+    fn lines_of_the_short_summary() {
+        for (line, name, status) in [
+            ("PASSED t.py::a", "t.py::a", Passed),
+            ("PASSED t.py::a[x y] ", "t.py::a[x y]", Passed),
+            ("PASSED t.py::a[1 - 2]", "t.py::a[1 - 2]", Passed),
+            ("FAILED t.py::a - assert 1 == 2", "t.py::a", Failed),
+            (
+                "FAILED t.py::a[x - y] - E: a[0] - b",
+                "t.py::a[x - y]",
+                Failed,
+            ),
+            ("FAILED t.py::a[x[ - y - E", "t.py::a[x[", Failed),
+            ("FAILED t.py::a", "t.py::a", Failed),
+            ("ERROR t.py - ImportError: x", "t.py", Error),
+            ("ERROR t.py::a - fixture 'x' not found", "t.py::a", Error),
+            ("XFAIL t.py::a - known bug", "t.py::a", Xfail),
+            ("XFAIL t.py::a", "t.py::a", Xfail),
+            ("XPASS t.py::a[x y] always fixed", "t.py::a[x y]", Xpass),
+            ("XPASS t.py::a - reason", "t.py::a", Xpass),
+        ] {
+            assert_eq!(read(line), Some((name.to_owned(), status)), "{line}");
+        }
+    }
+
+    #[test]
+    fn verbose_lines() {
+        for (line, name, status) in [
+            (
+                "t.py::C::a PASSED                    [ 10%]",
+                "t.py::C::a",
+                Passed,
+            ),
+            ("t.py::a[x y] FAILED [100%]", "t.py::a[x y]", Failed),
+            ("t.py::a SKIPPED (no network) [ 3%]", "t.py::a", Skipped),
+            ("t.py::a XFAIL (bug (1)) [ 3%]", "t.py::a", Xfail),
+            ("t.py::a <- base.py PASSED", "t.py::a", Passed),
+            ("[gw1] [ 50%] ERROR t.py::a[x y]", "t.py::a[x y]", Error),
+            ("[gw1] PASSED t.py::a", "t.py::a", Passed),
+        ] {
+            assert_eq!(read(line), Some((name.to_owned(), status)), "{line}");
+            assert_eq!(official(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_result() {
+        for line in [
+            "PASSED",
+            "PASSED [100%]",
+            "SKIPPED [3] t.py:12: no network",
+            "ERROR: file not found",
+            "FAILED to connect",
+            "3 passed, 1 FAILED",
+            "   t.py::a PASSED",
+            "[gw",
+            "[gw0] ",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn official_names_are_cut_at_the_first_space() {
+        let named = |name: &str, status| Some((name.to_owned(), status));
+        assert_eq!(official("PASSED t.py::a[x y]"), named("t.py::a[x", Passed));
+        assert_eq!(
+            official("FAILED t.py::a - assert"),
+            named("t.py::a", Failed)
+        );
+        assert_eq!(official("PASSED [100%]"), named("[100%]", Passed));
+        assert_eq!(official("SKIPPED [3] t.py:12: x"), None);
+        assert_eq!(official("XPASS t.py::a"), None);
+        assert_eq!(official("  PASSED t.py::a"), None);
+    }
+}

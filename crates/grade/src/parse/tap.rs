@@ -7,6 +7,9 @@ use super::Parsed;
 /// How much deeper each level of subtests is indented.
 const INDENT: usize = 4;
 
+/// Longest names of all parents together, in bytes, that a subtest is named with; without a limit a hostile log could grow a thousandfold.
+const MAX_PARENTS: usize = 2_000;
+
 /// Reads TAP. A subtest is named `parent > child`, and by its own name alone as well.
 pub(super) fn parse(log: &str) -> Parsed {
     let mut reader = Reader::default();
@@ -48,10 +51,14 @@ impl Reader {
         let indent = line.len() - text.len();
         let text = text.trim_end();
         if let Some(yaml) = self.yaml {
-            if indent == yaml && text == "..." {
+            // A block that is never closed ends where its indentation does.
+            let left = !text.is_empty() && indent < yaml;
+            if left || (indent == yaml && text == "...") {
                 self.yaml = None;
             }
-            return;
+            if !left {
+                return;
+            }
         }
         if text == "---" && indent > 0 {
             self.yaml = Some(indent);
@@ -62,6 +69,7 @@ impl Reader {
         } else if let Some(reason) = text.strip_prefix("Bail out!") {
             self.bail_out(reason.trim());
         } else if let Some(point) = Point::read(text) {
+            self.seen += usize::from(indent == 0);
             self.read_point(&point, indent / INDENT);
         } else if indent == 0 {
             self.read_plan(text);
@@ -116,9 +124,6 @@ impl Reader {
     fn read_point(&mut self, point: &Point<'_>, depth: usize) {
         let depth = depth.min(self.open.len());
         self.truncate(depth);
-        if depth == 0 {
-            self.seen += 1;
-        }
         let (text, opens) = match point.text.strip_suffix('{') {
             Some(text) if text.is_empty() || text.ends_with(' ') => (text.trim_end(), true),
             _ => (point.text, false),
@@ -131,7 +136,8 @@ impl Reader {
         };
         let status = status(point.ok, directive);
         if !name.is_empty() {
-            if depth > 0 {
+            let parents: usize = self.open.iter().map(String::len).sum();
+            if depth > 0 && parents <= MAX_PARENTS {
                 self.parsed
                     .found(format!("{} > {name}", self.open.join(" > ")), status);
             }
@@ -192,45 +198,46 @@ impl<'a> Point<'a> {
     }
 }
 
-/// What follows an unescaped ` #`.
+/// What a comment behind a description says about the test.
+#[derive(Clone, Copy)]
 enum Directive {
     Skip,
     Todo,
 }
 
-/// The description, and the directive after it. Other comments after a ` # time=` are dropped.
+/// Takes the comments that mean something off a description: directives, and the time that some producers write. Other `#` belong to it.
 fn split_directive(text: &str) -> (&str, Option<Directive>) {
-    let mut search_end = text.len();
-    while let Some(at) = text.get(..search_end).and_then(|text| text.rfind('#')) {
-        search_end = at;
-        let (description, comment) = text.split_at(at);
-        let escaped = description
+    let mut description = text;
+    let mut directive = None;
+    for (at, _) in text.rmatch_indices('#') {
+        let (before, comment) = text.split_at(at);
+        let escaped = before
             .bytes()
             .rev()
             .take_while(|byte| *byte == b'\\')
             .count()
             % 2
             == 1;
-        if escaped || !(description.is_empty() || description.ends_with(' ')) {
+        if escaped || !(before.is_empty() || before.ends_with(' ')) {
             continue;
         }
-        let comment = comment
-            .trim_start_matches('#')
-            .trim_start()
-            .to_ascii_lowercase();
-        let directive = if comment.starts_with("skip") {
-            Some(Directive::Skip)
-        } else if comment.starts_with("todo") {
-            Some(Directive::Todo)
-        } else if comment.starts_with("time=") {
-            None
-        } else {
+        let comment = comment.trim_start_matches('#').trim_start();
+        if starts_with(comment, "skip") {
+            directive = Some(Directive::Skip);
+        } else if starts_with(comment, "todo") {
+            directive = Some(Directive::Todo);
+        } else if !starts_with(comment, "time=") {
             continue;
-        };
-        let (description, earlier) = split_directive(description.trim_end());
-        return (description, directive.or(earlier));
+        }
+        description = before.trim_end();
     }
-    (text, None)
+    (description, directive)
+}
+
+fn starts_with(text: &str, word: &str) -> bool {
+    text.as_bytes()
+        .get(..word.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 fn status(ok: bool, directive: Option<Directive>) -> TestStatus {
@@ -246,4 +253,108 @@ fn status(ok: bool, directive: Option<Directive>) -> TestStatus {
 /// Takes version 14's escapes out of a description.
 fn unescape(text: &str) -> String {
     text.replace("\\#", "#").replace("\\\\", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TestStatus::{Failed, Passed, Skipped, Xfail, Xpass};
+
+    fn tests(log: &str) -> Vec<(String, TestStatus)> {
+        let tests = parse(log).tests.into_iter();
+        tests.map(|test| (test.name, test.status)).collect()
+    }
+
+    fn assert_tests(log: &str, expected: &[(&str, TestStatus)]) {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(name, status)| ((*name).to_owned(), *status))
+            .collect();
+        assert_eq!(tests(log), expected);
+    }
+
+    #[test]
+    fn lines_of_version_12() {
+        assert_tests(
+            "1..5\nok 1 - adds\nnot ok 2 - subtracts\nok 3\nok\nok 5 5 is odd\nokay then\nnot okay\n# ok 6\n",
+            &[
+                ("adds", Passed),
+                ("subtracts", Failed),
+                ("3", Passed),
+                ("5 is odd", Passed),
+            ],
+        );
+    }
+
+    #[test]
+    fn directives() {
+        assert_tests(
+            "ok 1 a # SKIP no network\nnot ok 2 b # TODO later\nok 3 c # todo\nok 4 d # skipped: x\nok 5 issue #6\nok 6 e \\# TODO\nok 7 f # time=12.5ms\nok 8 # SKIP all\n",
+            &[
+                ("a", Skipped),
+                ("b", Xfail),
+                ("c", Xpass),
+                ("d", Skipped),
+                ("issue #6", Passed),
+                ("e # TODO", Passed),
+                ("f", Passed),
+                ("8", Skipped),
+            ],
+        );
+    }
+
+    #[test]
+    fn subtests_of_version_14() {
+        assert_tests(
+            "TAP version 14\n# Subtest: parent\n    # Subtest: child\n    ok 1 - child\n      ---\n      duration_ms: 1\n      note: |\n        not ok 9 - quoted\n      ...\n    not ok 2 - other\n    1..2\nnot ok 1 - parent\n1..1\n",
+            &[
+                ("parent > child", Passed),
+                ("child", Passed),
+                ("parent > other", Failed),
+                ("other", Failed),
+                ("parent", Failed),
+            ],
+        );
+        assert_tests(
+            "ok 1 - buffered {\n    ok 1 - inner # time=1ms\n    1..1\n}\nok 2 - after\n",
+            &[
+                ("buffered", Passed),
+                ("buffered > inner", Passed),
+                ("inner", Passed),
+                ("after", Passed),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_block_without_end_swallows_nothing_after_it() {
+        assert_tests(
+            "ok 1 - a\n  ---\n  x: 1\nnot ok 2 - b\n",
+            &[("a", Passed), ("b", Failed)],
+        );
+    }
+
+    #[test]
+    fn plans_and_bail_out_are_noted() {
+        assert_eq!(
+            parse("1..3\nok 1 a\n").notes,
+            ["3 tests were planned and 1 ran"]
+        );
+        assert_eq!(
+            parse("ok 1 a\nBail out! no disk\n").notes,
+            ["the tests bailed out: no disk"]
+        );
+        assert!(parse("ok 1 a\n1..1\n").notes.is_empty());
+    }
+
+    #[test]
+    fn official_names_are_all_that_follows_the_number() {
+        let parsed = parse("  ok 1 - a # SKIP x\nnot ok 2 b\nok 3\n");
+        let names: Vec<_> = parsed
+            .official
+            .iter()
+            .map(|test| (test.name.as_str(), test.status))
+            .collect();
+        assert_eq!(names, [("- a # SKIP x", Passed), ("b", Failed)]);
+    }
 }

@@ -108,3 +108,33 @@ fn verdicts_are_the_official_ones() {
         assert_eq!(verdict.resolved, verdict.official_resolved, "{name}");
     }
 }
+
+/// Every evaluation script of a real row stays a script that bash can read, with its marks where they were.
+#[test]
+fn real_scripts_are_wrapped() {
+    let Some(directory) = directory() else { return };
+    let mut scripts = 0;
+    for entry in fs::read_dir(directory.join("instances/multimodal-v5")).unwrap() {
+        let text = fs::read(entry.unwrap().path()).unwrap();
+        let row: Value = serde_json::from_slice(&text).unwrap();
+        let spec = GradingSpec {
+            eval_script: row["eval_script"].as_str().unwrap().to_owned(),
+            log_parser: "tap".to_owned(),
+            test_patch: None,
+            fail_to_pass: Vec::new(),
+            pass_to_pass: Vec::new(),
+            eval_type: EvalType::PassAndFail,
+            timeout_seconds: None,
+        };
+        let wrapped = grade::wrap(&spec, "n0nce");
+        assert_eq!(wrapped.matches("Start Test Output n0nce").count(), 1);
+        assert_eq!(wrapped.matches("End Test Output n0nce").count(), 1);
+        let checked = std::process::Command::new("bash")
+            .args(["-n", "-c", &wrapped])
+            .output()
+            .unwrap();
+        assert!(checked.status.success(), "{checked:?}");
+        scripts += 1;
+    }
+    assert!(scripts > 0);
+}

@@ -4,3 +4,9 @@
 mod conformance;
 #[cfg(test)]
 mod flow;
+#[cfg(test)]
+mod judging;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod specs;
