@@ -37,6 +37,21 @@ impl Exit {
         }
     }
 
+    /// The end with this code; a code that no end has is a bug.
+    pub fn of_code(code: u8) -> Self {
+        let all = [
+            Self::Success,
+            Self::Gate,
+            Self::Usage,
+            Self::Infrastructure,
+            Self::Aborted,
+            Self::Interrupted,
+            Self::Terminated,
+        ];
+        let found = all.into_iter().find(|exit| exit.code() == code);
+        found.unwrap_or(Self::Bug)
+    }
+
     /// The one that is reported when both apply: signals, then bugs, aborts, infrastructure, gates.
     #[must_use]
     pub fn or(self, other: Self) -> Self {

@@ -92,6 +92,19 @@ pub struct Config {
 pub enum Command {
     /// Solve the issues of a dataset, or one issue in one repository
     Run(Box<Run>),
+    /// Say what this machine has, what it lacks, and how to mend it
+    Doctor(Doctor),
+}
+
+/// `runner doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Where runs would be kept [default: runs]
+    #[arg(long, short, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub config: Config,
 }
 
 /// `runner run`.

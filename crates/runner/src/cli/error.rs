@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::exit::Exit;
-use crate::layers;
+use crate::{layers, one_off};
 
 /// Why a command ended early.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,19 @@ pub enum Error {
     /// The model cannot be used.
     #[error(transparent)]
     Model(#[from] model::Error),
+    /// The run could not go on.
+    #[error(transparent)]
+    Broken(crate::error::Error),
+    /// One issue in one repository cannot be worked on.
+    #[error(transparent)]
+    OneOff(#[from] one_off::Error),
+    /// The machine did not give what every command needs.
+    #[error("could not set up this process")]
+    Runtime {
+        /// Cause.
+        #[source]
+        source: std::io::Error,
+    },
     /// A prompt template cannot be used.
     #[error(transparent)]
     Prompt(#[from] agent::prompt::Error),
@@ -76,13 +89,22 @@ impl Error {
             | Self::Sandbox(_)
             | Self::Usage { .. }
             | Self::Read { .. } => Exit::Usage,
+            Self::Broken(_) | Self::Runtime { .. } => Exit::Aborted,
+            Self::OneOff(error) => match error {
+                one_off::Error::Apply { .. } | one_off::Error::Outside { .. } => Exit::Gate,
+                one_off::Error::Task { .. }
+                | one_off::Error::Empty { .. }
+                | one_off::Error::NoRepository { .. }
+                | one_off::Error::NoWorkTree { .. } => Exit::Usage,
+            },
         }
     }
 
     /// What the user can do about it.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Runner(error) => error.hints(),
+            Self::Runner(error) | Self::Broken(error) => error.hints(),
+            Self::OneOff(error) => error.hints(),
             Self::Configuration(error) => error.hints(),
             Self::Dataset(error) => error.hints(),
             Self::Model(error) => error.hints(),
@@ -91,7 +113,8 @@ impl Error {
                     .to_owned(),
             ],
             Self::Usage { hints, .. } => hints.clone(),
-            Self::Sandbox(_) | Self::Read { .. } => Vec::new(),
+            Self::Sandbox(error) => error.hint().map(str::to_owned).into_iter().collect(),
+            Self::Read { .. } | Self::Runtime { .. } => Vec::new(),
         }
     }
 }

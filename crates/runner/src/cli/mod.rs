@@ -1,11 +1,14 @@
 //! The command line: what is parsed, and which command runs.
 
 pub mod arguments;
+mod doctor;
 mod error;
 mod help;
 mod resolve;
+mod run;
 
 use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
 
 use clap::FromArgMatches;
 
@@ -27,32 +30,27 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
         Err(error) => return crate::ui::clap_error(&error),
     };
     let printer = Printer::new(&cli.global);
+    crate::ui::report_panics(&printer);
     let negated = matches
         .subcommand()
         .map(|(_, matches)| help::negated(matches))
         .unwrap_or_default();
-    match dispatch(cli, negated, &printer) {
-        Ok(exit) => exit,
-        Err(error) => {
+    let dispatched = AssertUnwindSafe(|| dispatch(cli, negated, &printer));
+    match std::panic::catch_unwind(dispatched) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(error)) => {
             printer.error(&error, &error.hints());
             error.exit()
         }
+        // The hook has said what happened.
+        Err(_) => Exit::Bug,
     }
 }
 
 fn dispatch(cli: Cli, negated: Table, printer: &Printer) -> Result<Exit, Error> {
     match cli.command {
-        Command::Run(run) => {
-            let mut flags = run.options.write().map_err(|error| Error::flags(&error))?;
-            flags.extend(negated);
-            let resolved = load(&run.config, flags, printer)?;
-            if run.print_config {
-                let text = crate::layers::show(&resolved, printer.is_json())?;
-                printer.data(&text);
-                return Ok(Exit::Success);
-            }
-            Ok(Exit::Success)
-        }
+        Command::Run(command) => run::run(&command, negated, printer),
+        Command::Doctor(command) => doctor::doctor(&command, printer),
     }
 }
 
@@ -64,4 +62,12 @@ fn load(config: &Config, flags: Table, printer: &Printer) -> Result<Resolved, Er
         printer.warn(warning);
     }
     Ok(resolved)
+}
+
+/// The runtime that a command works on.
+fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::Runtime { source })
 }

@@ -1,7 +1,8 @@
 //! What a run says about itself, derived from its journals: `results.csv`, the table, the summary.
 //!
-//! Nothing here is kept while a run goes on: a killed run, and `runner grade`, rebuild all of it.
+//! All of it can be rebuilt: after a kill, and by `runner grade`.
 
+mod live;
 mod results;
 mod row;
 mod summary;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 use schema::InstanceId;
 
+pub use live::LiveResults;
 pub use results::write as write_results;
 pub use row::{Row, rows};
 pub use summary::{Span, summarize, write as write_summary};

@@ -30,7 +30,7 @@ pub fn table(rows: &[Row]) -> String {
     }
     let mut text = table.trim_fmt();
     if let Some(more) = rows.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        text.push_str(&format!("\n… and {more} more in results.csv"));
+        text = format!("{text}\n… and {more} more in results.csv");
     }
     text
 }

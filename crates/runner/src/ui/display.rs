@@ -45,20 +45,21 @@ impl Lines {
         let count = format!("[{:>width$}/{}]", self.finished, self.planned);
         let count = self.printer.paint(Style::Dim, &count);
         let id = escape::short(&name_of(key), 60);
-        let mut line = format!("{count} {id}: {}", self.outcome(outcome));
-        line.push_str(&format!(
-            ", {}, {:.1} s",
-            super::count(usize::try_from(what.steps).unwrap_or(usize::MAX), "step"),
-            what.seconds
-        ));
+        let steps = usize::try_from(what.steps).unwrap_or(usize::MAX);
+        let mut parts = vec![
+            format!("{count} {id}: {}", self.outcome(outcome)),
+            super::count(steps, "step"),
+            format!("{:.1} s", what.seconds),
+        ];
         if let Some(cost) = what.usage.cost.filter(|cost| *cost > 0.0) {
-            line.push_str(&format!(", ${cost:.3}"));
+            parts.push(format!("${cost:.3}"));
         }
         if what.empty {
-            line.push_str(", empty patch");
+            parts.push("empty patch".to_owned());
         }
+        let mut line = parts.join(", ");
         if let Outcome::Failed { message, .. } = outcome {
-            line.push_str(&format!(": {}", escape::short(message, 300)));
+            line = format!("{line}: {}", escape::short(message, 300));
         }
         self.printer.note(&line);
     }
@@ -148,7 +149,7 @@ impl Sink for Lines {
             }
             RunEvent::Warning { message } => self.printer.warn(message),
             RunEvent::Aborted { reason } => {
-                self.printer.warn(&format!("the run stops early: {reason}"))
+                self.printer.warn(&format!("the run stops early: {reason}"));
             }
             RunEvent::Interrupted { signal } => self.printer.warn(&format!(
                 "{signal}: running attempts end, patches are kept; once more ends them now"

@@ -2,8 +2,10 @@
 
 pub mod display;
 pub mod escape;
+mod log;
 mod plural;
 mod printer;
 
+pub use log::{log, report_panics};
 pub use plural::count;
 pub use printer::{Printer, Style, clap_error};

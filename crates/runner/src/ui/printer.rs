@@ -127,7 +127,7 @@ impl Printer {
     /// One line for people, to stderr, unless quiet.
     pub fn note(&self, text: &str) {
         if self.verbosity >= 0 {
-            self.to_stderr(text);
+            self.line(text);
         }
     }
 
@@ -158,10 +158,11 @@ impl Printer {
         let label = self.paint(Style::Hint, "hint:");
         let hints = hints.iter();
         lines.extend(hints.map(|hint| format!("{label} {}", escape::block(hint))));
-        self.to_stderr(&lines.join("\n"));
+        self.line(&lines.join("\n"));
     }
 
-    fn to_stderr(&self, text: &str) {
+    /// One line to stderr, also when quiet.
+    pub(super) fn line(&self, text: &str) {
         self.apart_from_bars(|| {
             let _ = writeln!(std::io::stderr().lock(), "{text}");
         });

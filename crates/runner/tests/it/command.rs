@@ -1,5 +1,6 @@
 //! Runs the binary in a directory of its own with nothing of this machine's environment, and compares all that it says.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -82,7 +83,6 @@ impl Place {
             let text = String::from_utf8_lossy(bytes);
             text.replace(&*self.path().to_string_lossy(), "[DIR]")
         };
-        use std::os::unix::process::ExitStatusExt as _;
         let signal = output.status.signal().map(|signal| 128 + signal);
         Said {
             out: text(&output.stdout),

@@ -1,0 +1,241 @@
+//! `runner run`.
+
+mod finish;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use dataset::{LoadOptions, Row};
+use serde_json::json;
+
+use super::arguments::{Once, Run};
+use super::error::Error;
+use super::resolve;
+use crate::batch::{Batch, Preview, preview};
+use crate::clock;
+use crate::dispatcher::Audience;
+use crate::exit::Exit;
+use crate::layers::{Options, Origin, Resolved, Table};
+use crate::one_off;
+use crate::report::{LiveResults, Repositories};
+use crate::settings::RunSettings;
+use crate::signals::Signals;
+use crate::store::RunDirectory;
+use crate::ui::{self, Printer};
+
+/// What is to be run.
+struct Work {
+    settings: RunSettings,
+    rows: Vec<Row>,
+    started: Instant,
+}
+
+/// Runs the command.
+pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Exit, Error> {
+    let started = Instant::now();
+    let flags = resolve::flags(&command.options, negated)?;
+    let resolved = super::load(&command.config, flags, printer)?;
+    if command.print_config {
+        printer.data(&crate::layers::show(&resolved, printer.is_json())?);
+        return Ok(Exit::Success);
+    }
+    let options = resolved.options()?;
+    let rows = rows(&options, &command.once, printer)?;
+    let mut settled = resolve::settle(&resolved, &options, &command.once)?;
+    settled.operation.network_explicit = resolved.is_explicit("network");
+    warn_about(&resolved, &options, &rows, printer);
+    let work = Work {
+        settings: RunSettings {
+            run_directory: run_directory(&options, &command.once)?,
+            identity: settled.identity,
+            operation: settled.operation,
+            secrets: settled.secrets,
+        },
+        rows,
+        started,
+    };
+    if command.once.dry_run {
+        let preview = preview(&work.settings, &work.rows)?;
+        printer.data(&describe(&work, &preview, printer.is_json()));
+        return Ok(Exit::Success);
+    }
+    super::runtime()?.block_on(batch(work, &command.once, printer))
+}
+
+/// The selected rows of the dataset, or the one of `--repo` and `--task`.
+fn rows(options: &Options, once: &Once, printer: &Printer) -> Result<Vec<Row>, Error> {
+    if let (Some(repository), Some(task)) = (&once.repo, &once.task) {
+        if once.apply {
+            one_off::check_work_tree(repository)?;
+        }
+        let statement = one_off::read_task(task)?;
+        if one_off::has_changes(repository) {
+            printer.warn(&format!(
+                "`{}` has changes that are not committed: the agent sees its last commit",
+                repository.display()
+            ));
+        }
+        return Ok(vec![one_off::row(repository, statement)]);
+    }
+    let Some(path) = &options.selection.dataset else {
+        return Err(Error::usage(
+            "nothing to work on",
+            "give a --dataset, or one issue with --repo and --task",
+        ));
+    };
+    let load = LoadOptions {
+        split: options.selection.split.clone(),
+        ..LoadOptions::default()
+    };
+    let selection = resolve::selection(&options.selection)?;
+    Ok(dataset::load_selected(path, &load, &selection)?.rows)
+}
+
+/// Where the run is kept.
+fn run_directory(options: &Options, once: &Once) -> Result<PathBuf, Error> {
+    if let Some(out) = &options.batch.out {
+        return Ok(out.clone());
+    }
+    if once.resume.is_some() {
+        return Err(Error::usage(
+            "--resume needs the run to go on with",
+            "name its directory with --out",
+        ));
+    }
+    let subject = once
+        .repo
+        .as_deref()
+        .or(options.selection.dataset.as_deref());
+    let stem = subject
+        .and_then(Path::file_stem)
+        .map_or_else(|| "run".into(), |stem| stem.to_string_lossy());
+    let time = clock::now().strftime("%Y%m%d-%H%M%S").to_string();
+    Ok(Path::new("runs").join(format!("{time}-{stem}")))
+}
+
+/// What people should know before anything starts.
+fn warn_about(resolved: &Resolved, options: &Options, rows: &[Row], printer: &Printer) {
+    if let (Some(url), Some(Origin::ProjectFile(file))) =
+        (&options.model.base_url, resolved.origin("base_url"))
+    {
+        printer.warn(&format!(
+            "requests, and your key, go to {url}, as {} says",
+            file.display()
+        ));
+    }
+    let images = rows
+        .iter()
+        .filter(|row| row.instance.image.is_some())
+        .count();
+    if images > 0 {
+        printer.warn(&format!(
+            "{} an image, but this version has no Docker sandboxes: their repositories are used on this machine",
+            match images {
+                1 => "1 instance names".to_owned(),
+                _ => format!("{images} instances name"),
+            }
+        ));
+    }
+}
+
+/// `--dry-run`.
+fn describe(work: &Work, preview: &Preview, as_json: bool) -> String {
+    let (settings, plan) = (&work.settings, &preview.plan);
+    let reasons = plan.reasons();
+    if as_json {
+        let named = reasons.iter().map(|(reason, count)| (reason.name(), count));
+        let attempts = plan.jobs.iter().map(|job| {
+            json!({
+                "instance_id": job.key.instance_id, "sample": job.key.sample,
+                "attempt": job.key.attempt, "reason": job.reason.name(),
+            })
+        });
+        let object = json!({
+            "run_directory": settings.run_directory,
+            "done": plan.done,
+            "gradings": plan.gradings.len(),
+            "reasons": named.collect::<std::collections::BTreeMap<_, _>>(),
+            "attempts": attempts.collect::<Vec<_>>(),
+        });
+        return format!("{object:#}");
+    }
+    let named: Vec<String> = reasons
+        .iter()
+        .map(|(reason, count)| format!("{count} {}", reason.name()))
+        .collect();
+    let mut lines = vec![format!(
+        "would make {} in {}{}; {} done",
+        ui::count(plan.jobs.len(), "attempt"),
+        settings.run_directory.display(),
+        if named.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", named.join(", "))
+        },
+        plan.done,
+    )];
+    lines.extend(plan.jobs.iter().map(|job| {
+        let key = job.key.to_string();
+        format!("  {} ({})", ui::escape::line(&key), job.reason.name())
+    }));
+    if !plan.gradings.is_empty() {
+        lines.push(format!(
+            "would grade {}",
+            ui::count(plan.gradings.len(), "finished patch")
+        ));
+    }
+    lines.join("\n")
+}
+
+/// Runs the batch and says what came of it.
+async fn batch(work: Work, once: &Once, printer: &Printer) -> Result<Exit, Error> {
+    let Work {
+        settings,
+        rows,
+        started,
+    } = work;
+    let run = RunDirectory::new(&settings.run_directory);
+    ui::log(printer, &run.root().join("runner.log"));
+    let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
+    let finish = finish::Finish {
+        run: run.clone(),
+        repositories: repositories(&rows),
+        selected: rows.len() * usize::try_from(settings.operation.samples).unwrap_or(1),
+        graded: settings.operation.grade,
+        started,
+    };
+    let only = rows.first().map(|row| row.instance.id.clone());
+    let batch = Batch::open(settings, rows).await?;
+    for warning in batch.warnings() {
+        printer.warn(warning);
+    }
+    printer.note(&format!("run directory: {}", run.root().display()));
+    let results = LiveResults::start(run, batch.ledger().clone(), finish.repositories.clone());
+    let audience = Audience {
+        sinks: vec![
+            Box::new(ui::display::Lines::new(printer)),
+            Box::new(results),
+        ],
+        ..Audience::default()
+    };
+    let bars = ui::display::bars(printer.clone(), audience.live.subscribe());
+    let (end, ()) = tokio::join!(batch.run(audience, signals), bars);
+    let end = end.map_err(Error::Broken)?;
+    let exit = finish.report(&end, printer)?;
+    match (&once.repo, only) {
+        (Some(repository), Some(id)) if once.apply => {
+            finish.apply(&end, &id, repository, printer)?;
+            Ok(exit)
+        }
+        _ => Ok(exit),
+    }
+}
+
+/// `owner/name` of each row.
+pub(super) fn repositories(rows: &[Row]) -> Repositories {
+    let named = rows.iter().map(|row| {
+        let instance = &row.instance;
+        (instance.id.clone(), instance.repo.clone())
+    });
+    named.collect()
+}

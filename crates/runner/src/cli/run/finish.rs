@@ -1,0 +1,117 @@
+//! The end of a batch: files that are derived from its journals, the table, `--apply`.
+
+use std::path::Path;
+use std::time::Instant;
+
+use schema::report::Summary;
+use schema::{InstanceId, Outcome};
+
+use crate::cli::error::Error;
+use crate::dispatcher::RunEnd;
+use crate::error::At as _;
+use crate::exit::Exit;
+use crate::one_off;
+use crate::report::{self, Repositories, Row};
+use crate::store::ledger::Ledger;
+use crate::store::{RunDirectory, journal};
+use crate::ui::{self, Printer};
+
+/// What the end needs to know of the beginning.
+pub(in crate::cli) struct Finish {
+    pub(in crate::cli) run: RunDirectory,
+    pub(in crate::cli) repositories: Repositories,
+    pub(in crate::cli) selected: usize,
+    pub(in crate::cli) graded: bool,
+    pub(in crate::cli) started: Instant,
+}
+
+impl Finish {
+    /// Writes `results.csv` and `report.json`, prints the table or the summary.
+    pub(in crate::cli) fn report(&self, end: &RunEnd, printer: &Printer) -> Result<Exit, Error> {
+        let journal = journal::read(&self.run)?;
+        let ledger = Ledger::fold(journal.lines.iter().map(|line| &line.event));
+        let rows = report::rows(&ledger, &self.repositories);
+        let exit = Exit::of_code(end.exit_code);
+        let span = report::Span {
+            selected: self.selected,
+            elapsed: self.started.elapsed(),
+            exit,
+        };
+        let summary = report::summarize(&self.run, &ledger, &rows, span);
+        report::write_results(&self.run, &rows)?;
+        report::write_summary(&self.run, &summary)?;
+        if printer.is_json() {
+            let text = serde_json::to_string_pretty(&summary);
+            printer.data(&text.unwrap_or_default());
+        } else {
+            printer.data(&self.text(&rows, &summary));
+        }
+        Ok(exit)
+    }
+
+    fn text(&self, rows: &[Row], summary: &Summary) -> String {
+        let counts = |counts: &std::collections::BTreeMap<String, usize>| {
+            let named = counts.iter().map(|(name, count)| format!("{count} {name}"));
+            named.collect::<Vec<_>>().join(", ")
+        };
+        let mut lines = Vec::new();
+        if !rows.is_empty() {
+            lines.push(report::table(rows));
+            lines.push(String::new());
+        }
+        let mut counted = format!("{}: ", ui::count(summary.selected, "instance"));
+        counted.push_str(&counts(&summary.outcomes));
+        if summary.outcomes.is_empty() {
+            counted.push_str("none ended");
+        }
+        if self.graded {
+            counted.push_str("; ");
+            counted.push_str(&counts(&summary.verdicts));
+        }
+        lines.push(counted);
+        let usage = &summary.usage;
+        let cost = match usage.cost {
+            Some(cost) => format!("${cost:.4}"),
+            None => "cost unknown".to_owned(),
+        };
+        lines.push(format!(
+            "{} tokens in, {} out, {cost}, {:.1} s",
+            usage.input, usage.output, summary.seconds
+        ));
+        let root = self.run.root().display();
+        lines.push(format!("patches       {root}/patches"));
+        lines.push(format!("trajectories  {root}/trajectories"));
+        lines.push(format!("predictions   {root}/predictions.jsonl"));
+        lines.push(format!(
+            "results       {root}/results.csv, {root}/report.json"
+        ));
+        lines.join("\n")
+    }
+
+    /// Puts the patch into the work tree when the attempt completed.
+    pub(super) fn apply(
+        &self,
+        end: &RunEnd,
+        id: &InstanceId,
+        repository: &Path,
+        printer: &Printer,
+    ) -> Result<(), Error> {
+        let completed = end
+            .outcomes
+            .iter()
+            .any(|(key, outcome)| key.instance_id == *id && *outcome == Outcome::Completed);
+        if !completed {
+            printer.warn("the attempt did not complete: nothing was applied");
+            return Ok(());
+        }
+        let path = self.run.patch(id, 1);
+        let patch = std::fs::read(&path).at("read", &path)?;
+        if patch.is_empty() {
+            printer.warn("the patch is empty: nothing was applied");
+            return Ok(());
+        }
+        one_off::apply(repository, &patch)?;
+        printer.note(&format!("applied to {}", repository.display()));
+        Ok(())
+    }
+}
