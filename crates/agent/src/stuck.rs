@@ -1,7 +1,7 @@
 //! Noticing that an agent goes round in circles.
 //!
 //! What counts is the call *and* its result: a call that brings something new each time is progress, whatever it looks like. Cycles of up to
-//! [`LONGEST_CYCLE`] calls are seen, so that neither `a a a` nor `a b a b` nor `a b c a b c` goes on for ever. Results that differ only in
+//! six calls are seen, so that neither `a a a` nor `a b a b` nor `a b c a b c` goes on for ever. Results that differ only in
 //! durations, clock times, addresses and temporary names count as equal too, but only after twice as many rounds.
 
 mod loosen;

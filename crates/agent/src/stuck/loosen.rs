@@ -150,3 +150,18 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_read(text in "(\\PC|[0-9:./ -]|/tmp/|0x|pid|ms){0,60}") {
+            digest(&text);
+            error_class(&text);
+        }
+    }
+}

@@ -214,3 +214,27 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nothing_breaks_the_cut(
+            head in prop::collection::vec(any::<u8>(), 0..300),
+            tail in prop::collection::vec(any::<u8>(), 0..300),
+            between in prop_oneof![Just(0_u64), any::<u32>().prop_map(u64::from)],
+            limit in 0..400_usize,
+        ) {
+            let held = (head.len() + tail.len()) as u64;
+            let text = cut(&head, &tail, held + between, limit);
+            prop_assert!(text.len() <= limit + 70);
+            if between > 0 {
+                prop_assert!(text.contains("left out"));
+            }
+        }
+    }
+}

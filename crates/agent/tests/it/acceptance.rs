@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use agent::Check;
 use agent::history::ModelEncoder;
 use agent::machine::replay;
-use agent::{Check, Limits};
 use schema::{
     Event, FailureKind, FinishReason, ModelFailureKind, Outcome, Record, Reply, StopReason,
 };
@@ -433,12 +433,8 @@ async fn each_turn_is_encoded_once_however_long_the_history() {
     let log = MemoryLog::default();
     let answer = |conversation: &Conversation| Ok(runs(&format!("echo {}", conversation.index)));
     let model = Arc::new(StrictModel::new(answer));
-    let mut attempt = attempt(&model, &workspace(), &log);
-    attempt.settings.limits = Limits {
-        max_steps: Some(200),
-        ..attempt.settings.limits
-    };
+    let attempt = attempt(&model, &workspace(), &log);
     let ending = run(attempt, &model, &log).await;
-    assert_eq!(ending.steps, 200);
-    assert_eq!(model.encoded.load(Ordering::Relaxed), 200);
+    assert_eq!(ending.steps, 100);
+    assert_eq!(model.encoded.load(Ordering::Relaxed), 100);
 }

@@ -263,3 +263,13 @@ fn the_catalog_is_the_same_every_time_and_always_has_task_done() {
         Some("bash")
     );
 }
+
+proptest::proptest! {
+    #[test]
+    fn nothing_that_a_model_writes_breaks_the_check(
+        name in "bash|str_replace_based_edit_tool|search|sequential_thinking|task_done|\\PC{0,8}",
+        arguments in r#"\PC{0,40}|\{("(command|path|pattern|view_range|thought|timeout)": ?("\PC{0,8}"|-?[0-9]{1,20}|\[[0-9, ]{0,9}\]|null|true|\{\}),?){0,4}\}?"#,
+    ) {
+        let _ = check(&name, &arguments);
+    }
+}

@@ -174,6 +174,8 @@ fn input(rig: &Rig, chosen: Move, stale: bool) -> Input {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn any_sequence_of_inputs_keeps_what_must_hold(
         window in prop_oneof![Just(None), Just(Some(200_u64))],

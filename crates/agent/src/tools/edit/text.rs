@@ -271,3 +271,59 @@ mod tests {
         );
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn content() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            4 => "[a-c \t]{0,4}".prop_map(String::into_bytes),
+            2 => Just(b"\n".to_vec()),
+            2 => Just(b"\r\n".to_vec()),
+            1 => "[\u{e4}\u{20ac}]".prop_map(String::into_bytes),
+            1 => (128..=255_u8).prop_map(|byte| vec![byte]),
+        ];
+        prop::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_changed_is_the_same_bytes(bytes in content(), line in 0..8_usize) {
+            let Ok(text) = Text::read(bytes.clone()) else {
+                return Ok(());
+            };
+            prop_assert_eq!(text.encode(text.as_str()), Some(bytes.clone()));
+            let after = line.min(text.lines().count());
+            let inserted = text.encode(&text.inserted(after, "NEW")).unwrap_or_default();
+            let place = inserted.windows(3).position(|window| window == b"NEW");
+            let (before, rest) = inserted.split_at(place.unwrap_or_default());
+            prop_assert!(bytes.starts_with(before) || bytes == before.trim_ascii_end() || before.starts_with(&bytes));
+            let rest = &rest[3..];
+            let rest = rest.strip_prefix(b"\r").unwrap_or(rest);
+            prop_assert!(bytes.ends_with(rest.strip_prefix(b"\n").unwrap_or(rest)));
+        }
+
+        #[test]
+        fn a_replacement_can_be_replaced_back(bytes in content(), at in 0..20_usize) {
+            let Ok(text) = Text::read(bytes.clone()) else {
+                return Ok(());
+            };
+            let Some((place, c)) = text.as_str().char_indices().nth(at) else {
+                return Ok(());
+            };
+            let changed = text.encode(&text.replaced(place, c.len_utf8(), "NEW")).unwrap_or_default();
+            let Ok(changed) = Text::read(changed) else {
+                return Ok(());
+            };
+            // A file that was not UTF-8 may be, without the byte that made it so: then the bytes are still the same.
+            let position = changed.places("NEW")[0];
+            let back = changed.replaced(position, 3, c.encode_utf8(&mut [0; 4]));
+            if text.decoded.is_some() == changed.decoded.is_some() {
+                prop_assert_eq!(changed.encode(&back), Some(bytes));
+            }
+        }
+    }
+}
