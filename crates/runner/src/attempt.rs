@@ -2,28 +2,30 @@
 
 pub mod context;
 pub mod harvest;
+pub mod rerun;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::ports::Clock;
+use agent::ports::{Clock, Observer};
 use agent::{Attempt, Ending};
 use sandbox::Sandbox;
 use schema::journal::{PatchSummary, Seconds};
-use schema::{FailureKind, FormatVersion, Header, ModelFailureKind, Outcome, Record, Task, Usage};
+use schema::{AttemptKey, FailureKind, FormatVersion, Header, ModelFailureKind, Outcome, Record, Task, Usage};
 use sha2::{Digest, Sha256};
 
 use self::context::{Context, Entry, Failure, permit};
 use self::harvest::{Harvest, harvest};
+use self::rerun::{LABEL, Rerun};
 use crate::clock::AttemptClock;
 use crate::dispatcher::{AttemptEnd, AttemptStatus, Phase, Reports};
 use crate::error::chain;
 use crate::lease::Lease;
 use crate::plan::Job;
 use crate::recorder::{AttemptLog, AttemptObserver, SharedLog, SharedTrajectory};
-use crate::settings::{PatchKind, hex};
+use crate::settings::{PatchKind, ResumeMode, hex};
 use crate::store::ledger::settles;
 use crate::store::trajectory::TrajectoryWriter;
 use crate::store::{AttemptDirectory, derived};
@@ -53,6 +55,7 @@ pub async fn live(
         trajectory: None,
         harvest: None,
         workspace: None,
+        rerun: rerun(context, job),
         spent: Spent::default(),
     };
     let now = context.stop.now.cancelled();
@@ -77,6 +80,18 @@ fn open(context: &Context, directory: &AttemptDirectory) -> Result<SharedLog, Fa
         .map_err(|error| Failure::file("create", &path, &error))
 }
 
+/// The record of the attempt that this one goes on with, where that is asked for.
+fn rerun(context: &Context, job: &Job) -> Option<Arc<Rerun>> {
+    if context.operation.resume != ResumeMode::Replay {
+        return None;
+    }
+    let key = AttemptKey {
+        attempt: job.unfinished?,
+        ..job.key.clone()
+    };
+    Rerun::read(&context.run.attempt(&key).trajectory()).map(Arc::new)
+}
+
 /// What an attempt used up.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
@@ -97,6 +112,7 @@ struct Life<'a> {
     trajectory: Option<SharedTrajectory>,
     harvest: Option<Harvest>,
     workspace: Option<Arc<SandboxWorkspace>>,
+    rerun: Option<Arc<Rerun>>,
     spent: Spent,
 }
 
@@ -125,7 +141,7 @@ impl Life<'_> {
             self.context.backend.capabilities().backend
         ));
         let cancel = context.stop.cancel.clone();
-        let labels = context.labels(&self.job.key, self.job.key.directory_name());
+        let labels = context.labels(&self.job.key, self.label());
         let started = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(Outcome::Cancelled),
@@ -156,6 +172,14 @@ impl Life<'_> {
         self.spent.seconds.model = Duration::from_millis(ending.model_ms).as_secs_f64();
         self.spent.seconds.tool = Duration::from_millis(ending.tool_ms).as_secs_f64();
         Ok(ending.outcome)
+    }
+
+    /// Label of the sandbox: an attempt that is done again from its record gets the paths that it had.
+    fn label(&self) -> String {
+        self.rerun
+            .as_ref()
+            .and_then(|rerun| rerun.label.clone())
+            .unwrap_or_else(|| self.job.key.directory_name())
     }
 
     fn model(&self) -> Result<Arc<dyn agent::ports::Model>, Failure> {
@@ -215,7 +239,18 @@ impl Life<'_> {
         self.workspace = Some(Arc::clone(&workspace));
         // The agent's time starts with its work: waiting for a worker is none of it.
         let clock: Arc<dyn Clock> = Arc::new(AttemptClock::start());
-        Ok(agent::driver::run(Attempt {
+        let mut model = model;
+        let mut observer: Arc<dyn Observer> = Arc::new(AttemptObserver {
+            status: Arc::clone(self.status),
+            log: self.log.clone(),
+            budget: Arc::clone(&context.budget),
+            reports: self.reports.clone(),
+        });
+        if let Some(rerun) = &self.rerun {
+            model = rerun.model(model, &task.workdir);
+            observer = rerun.observer(observer, &task.workdir);
+        }
+        let ending = agent::driver::run(Attempt {
             settings: context.settings.clone(),
             catalog: Arc::clone(&context.catalog),
             model,
@@ -223,19 +258,29 @@ impl Life<'_> {
             recorder: Box::new(trajectory),
             clock,
             cancel: context.stop.cancel.child_token(),
-            observer: Arc::new(AttemptObserver {
-                status: Arc::clone(self.status),
-                log: self.log.clone(),
-                budget: Arc::clone(&context.budget),
-                reports: self.reports.clone(),
-            }),
+            observer,
             task,
             system,
             prompt,
             checks: context.checks.clone(),
             resumed: Vec::<Record>::new(),
         })
-        .await)
+        .await;
+        self.tell_divergence().await;
+        Ok(ending)
+    }
+
+    async fn tell_divergence(&self) {
+        let diverged = self.rerun.as_ref().and_then(|rerun| rerun.divergence());
+        if let Some(divergence) = diverged {
+            self.log.line(format!("the record diverged at {divergence}"));
+            self.reports
+                .warn(format!(
+                    "{} went another way than its record and went on live from {divergence}",
+                    self.job.key
+                ))
+                .await;
+        }
     }
 
     fn begin_trajectory(&mut self, header: &Header) -> Result<SharedTrajectory, Failure> {
@@ -262,6 +307,7 @@ impl Life<'_> {
             };
             put("seal", serde_json::to_value(sandbox.seal()));
             put("applied", serde_json::to_value(sandbox.applied()));
+            put(LABEL, Ok(self.label().into()));
         }
         Header {
             schema_version: FormatVersion::TRAJECTORY,
@@ -403,7 +449,7 @@ struct Paper {
     outcome: Outcome,
     harvest: Option<Harvest>,
     directory: AttemptDirectory,
-    publish: Option<(crate::store::RunDirectory, schema::AttemptKey, PatchKind)>,
+    publish: Option<(crate::store::RunDirectory, AttemptKey, PatchKind)>,
 }
 
 impl Paper {
