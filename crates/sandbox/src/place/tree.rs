@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, waitpid};
+use tokio::io::unix::AsyncFd;
+use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::keep;
 use crate::place::Ended;
@@ -46,15 +47,43 @@ pub(crate) struct Program<'a> {
     pub(crate) environment: &'a [(String, String)],
 }
 
-/// Keepers of this process that are alive, or not yet waited for.
-static LIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// Keepers of this process that are alive or not yet waited for.
+static KEEPERS: Mutex<Keepers> = Mutex::new(Keepers {
+    live: BTreeSet::new(),
+    dropped: Vec::new(),
+});
+
+struct Keepers {
+    live: BTreeSet<u32>,
+    /// Those that nobody waits for any more.
+    dropped: Vec<Child>,
+}
+
+impl Keepers {
+    fn lock() -> MutexGuard<'static, Self> {
+        KEEPERS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reap_dropped(&mut self) {
+        let live = &mut self.live;
+        self.dropped.retain_mut(|child| {
+            let running = matches!(child.try_wait(), Ok(None));
+            if !running {
+                live.remove(&child.id());
+            }
+            running
+        });
+    }
+}
 
 /// One keeper with everything below it.
 pub(crate) struct Tree {
     pid: u32,
     mark: Vec<u8>,
     lifeline: Mutex<Option<OwnedFd>>,
-    child: tokio::sync::Mutex<Child>,
+    /// Readable when the keeper has ended.
+    exit: OwnedFd,
+    child: Mutex<Option<Child>>,
     ended: OnceLock<Ended>,
 }
 
@@ -81,23 +110,28 @@ impl Tree {
             .stdout(Stdio::piped())
             .stderr(Stdio::from(held_by_keeper));
         // Held until the number is known: a stray is a child of ours that is not on the list.
-        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keepers = Keepers::lock();
+        keepers.reap_dropped();
         let mut child = command.spawn()?;
-        let (Some(pid), Some(input), Some(output)) =
-            (child.id(), child.stdin.take(), child.stdout.take())
-        else {
+        let pid = child.id();
+        keepers.live.insert(pid);
+        drop(keepers);
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the keeper has no streams"));
         };
-        live.insert(pid);
-        drop(live);
         let tree = Self {
             pid,
             mark: mark(program.place),
             lifeline: Mutex::new(Some(lifeline)),
-            child: tokio::sync::Mutex::new(child),
+            exit: pidfd_open(Pid::from_child(&child), PidfdFlags::NONBLOCK)?,
+            child: Mutex::new(Some(child)),
             ended: OnceLock::new(),
         };
-        Ok((Arc::new(tree), input, output))
+        Ok((
+            Arc::new(tree),
+            ChildStdin::from_std(input)?,
+            ChildStdout::from_std(output)?,
+        ))
     }
 
     /// The keeper, which everything in the tree descends from.
@@ -122,32 +156,47 @@ impl Tree {
         }
     }
 
-    /// Waits until nothing of the tree is left.
+    /// Waits until nothing of the tree is left. Any number may wait, and any of them may stop waiting.
     pub(crate) async fn wait(&self) -> Ended {
-        let mut child = self.child.lock().await;
         if let Some(ended) = self.ended.get() {
             return *ended;
         }
-        let status = child.wait().await.ok();
-        LIVE.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.pid);
-        let code = status.and_then(|status| status.code());
-        if code.is_none() {
+        if let Ok(exit) = self.exit.try_clone().and_then(AsyncFd::new) {
+            // An error would mean that it cannot be waited for; then it is asked directly.
+            let _ = exit.readable().await;
+        }
+        let code = self.collect();
+        if code.is_none() && !self.has_ended() {
             // The keeper was killed, so its tree has lost its guard.
             let mark = self.mark.clone();
             let _ = tokio::task::spawn_blocking(move || end_strays(&mark)).await;
         }
         *self.ended.get_or_init(|| Ended { code })
     }
+
+    /// The exit code of a keeper that has ended, once.
+    fn collect(&self) -> Option<i32> {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let code = match child.as_mut() {
+            Some(child) => child.wait().ok()?.code(),
+            None => return self.ended.get().and_then(|ended| ended.code),
+        };
+        *child = None;
+        Keepers::lock().live.remove(&self.pid);
+        if code.is_some() {
+            let _ = self.ended.set(Ended { code });
+        }
+        code
+    }
 }
 
 impl Drop for Tree {
     fn drop(&mut self) {
         self.close();
-        LIVE.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.pid);
+        let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(child) = child.take() {
+            Keepers::lock().dropped.push(child);
+        }
     }
 }
 
@@ -176,7 +225,7 @@ pub(crate) fn end_strays(mark: &[u8]) {
             .iter()
             .find(|process| process.pid == own)
             .map_or(0, |process| process.session);
-        let live = LIVE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let live = Keepers::lock().live.clone();
         let mut strays = BTreeSet::new();
         for process in table.iter().filter(|process| process.pid != own) {
             let adopted =

@@ -14,6 +14,9 @@ use crate::processes;
 const SMALL_BUFFER: usize = 8 << 10;
 const LARGE_BUFFER: usize = 64 << 10;
 
+/// How long a stream whose keeper is gone may stay silent before it counts as closed.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// What came in.
 #[derive(Debug)]
 pub(super) enum Incoming {
@@ -31,6 +34,8 @@ pub(super) struct Connection {
     scanner: Scanner,
     nonce: String,
     sequence: u64,
+    /// Whether the keeper is known to be gone.
+    ended: bool,
     /// The worker's number as it sees itself.
     pub(super) worker: Option<u32>,
     opened: (u64, std::time::Instant),
@@ -57,6 +62,7 @@ impl Connection {
             scanner: Scanner::new(&nonce),
             nonce,
             sequence: 0,
+            ended: false,
             worker: None,
             opened: (ticks, std::time::Instant::now()),
         })
@@ -129,6 +135,9 @@ impl Connection {
                 written = self.channel.input.write(rest), if !rest.is_empty() => {
                     *rest = &rest[written?..];
                 }
+                _ = &mut self.channel.ended, if !self.ended => self.ended = true,
+                // Strays of a killed keeper may hold the stream open for ever.
+                () = tokio::time::sleep(LAST_WORDS), if self.ended => return Ok(Incoming::Closed),
             }
         }
     }

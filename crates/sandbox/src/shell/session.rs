@@ -49,8 +49,8 @@ struct Slot {
     connection: Option<Connection>,
     /// Whether a command was started and never seen to its end.
     busy: bool,
-    /// Whether there was a connection before this one.
-    reopened: bool,
+    /// Whether there has been a shell: what it left is restored into the next one.
+    used: bool,
 }
 
 /// How the conversation about one command ended.
@@ -101,45 +101,53 @@ impl Shell {
         }
         let started = Instant::now();
         let mut slot = self.connection.lock().await;
-        let lost = self.ready(&mut slot).await?;
-        slot.busy = true;
-        let Some(connection) = slot.connection.as_mut() else {
-            return Err(Error::lost(
-                "reach the shell",
-                std::io::Error::from(std::io::ErrorKind::NotConnected),
+        let mut earlier = self.ready(&mut slot).await?;
+        loop {
+            slot.busy = true;
+            let Some(connection) = slot.connection.as_mut() else {
+                return Err(Error::lost(
+                    "reach the shell",
+                    std::io::Error::from(std::io::ErrorKind::NotConnected),
+                ));
+            };
+            let mut capture = Capture::new(options.kept, &self.spool);
+            let mut conversation = Conversation {
+                connection,
+                capture: &mut capture,
+                options,
+                cancel,
+                started,
+                place: self.place.as_ref(),
+                ended_by: None,
+            };
+            let answer = conversation.hold(text).await;
+            let ended_by = conversation.ended_by;
+            let (status_end, note) = self.settle(&mut slot, &answer).await?;
+            slot.busy = false;
+            // A worker that died while it waited never saw the command: that one case is worth one more try.
+            if matches!(answer, Answer::Dead { started: false, .. })
+                && ended_by.is_none()
+                && earlier.is_none()
+            {
+                earlier = note;
+                continue;
+            }
+            return Ok(Captured::new(
+                capture.finish(),
+                ended_by.unwrap_or(status_end),
+                note.or(earlier),
+                started.elapsed(),
             ));
-        };
-        let mut capture = Capture::new(options.kept, &self.spool);
-        let mut conversation = Conversation {
-            connection,
-            capture: &mut capture,
-            options,
-            cancel,
-            started,
-            place: self.place.as_ref(),
-            ended_by: None,
-        };
-        let answer = conversation.hold(text).await;
-        let ended_by = conversation.ended_by;
-        let finished = capture.finish();
-        let (status_end, note) = self.settle(&mut slot, answer).await?;
-        slot.busy = false;
-        let note = note.or(lost.then(|| FRESH.to_owned()));
-        Ok(Captured::new(
-            finished,
-            ended_by.unwrap_or(status_end),
-            note,
-            started.elapsed(),
-        ))
+        }
     }
 
     /// After the answer the shell is ready again, or the next command opens a new one.
     async fn settle(
         &self,
         slot: &mut MutexGuard<'_, Slot>,
-        answer: Answer,
+        answer: &Answer,
     ) -> Result<(End, Option<String>), Error> {
-        match answer {
+        match *answer {
             Answer::Ended(status) => Ok((End::Exited(status), None)),
             Answer::Dead { status, started } => {
                 let restored = match slot.connection.as_mut() {
@@ -163,24 +171,24 @@ impl Shell {
         }
     }
 
-    /// Makes sure of a worker that waits for a request; tells whether an earlier shell's state was lost on the way.
-    async fn ready(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<bool, Error> {
+    /// Makes sure of a worker that waits for a request; returns the text for the model when that took a restart.
+    async fn ready(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<Option<String>, Error> {
         if slot.connection.is_some() && !slot.busy {
-            return Ok(false);
+            return Ok(None);
         }
         // A future that was dropped left the stream in the middle of something.
-        let fresh = self.reopen(slot).await?;
-        Ok(slot.reopened && fresh == FRESH)
+        let used = slot.used;
+        let note = self.reopen(slot).await?;
+        Ok(used.then_some(note))
     }
 
     /// Opens a new channel and restores what the last shell left; returns the text for the model.
     async fn reopen(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<String, Error> {
-        let first = slot.connection.is_none() && !slot.reopened && !slot.busy;
+        let used = std::mem::replace(&mut slot.used, true);
         slot.connection = None;
         let mut connection = Connection::open(self.place.as_ref(), None).await?;
         let up = wait_for_up(&mut connection).await;
-        let restored = up && !first && restore(&mut connection, self.place.shell_state()).await;
-        slot.reopened = !first;
+        let restored = up && used && restore(&mut connection, self.place.shell_state()).await;
         slot.busy = false;
         if !up {
             return Err(Error::lost(

@@ -114,7 +114,14 @@ impl Ground {
     }
 
     pub(crate) async fn start_from(&self, kind: BackendKind, source: &Path) -> Sandbox {
-        let prepared = self.prepare(source, None);
+        self.start_prepared(kind, self.prepare(source, None)).await
+    }
+
+    pub(crate) async fn start_prepared(
+        &self,
+        kind: BackendKind,
+        prepared: Arc<Prepared>,
+    ) -> Sandbox {
         let backend = kind.backend(self).await;
         Sandbox::start(backend, spec(prepared), Duration::from_secs(20))
             .await
@@ -226,4 +233,29 @@ pub(crate) async fn ask(sandbox: &Sandbox, text: &str) -> (String, End) {
 
 pub(crate) async fn remove(sandbox: &Sandbox) {
     sandbox.remove(Duration::from_secs(10)).await.unwrap();
+}
+
+/// Whether some process has exactly this command line, its words ended by NULs.
+pub(crate) fn is_running(command: &str) -> bool {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .any(|line| line.strip_suffix(b"\0").unwrap_or(&line) == command.as_bytes())
+}
+
+/// Waits, looking again and again, until something holds.
+pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(5), "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A number of seconds that no other test sleeps.
+pub(crate) fn unique_seconds() -> u64 {
+    static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    1_000_000 + u64::from(std::process::id()) * 100 + number
 }

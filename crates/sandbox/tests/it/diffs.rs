@@ -1,0 +1,347 @@
+//! Every kind of change becomes a patch that git itself applies to the same bytes.
+
+use std::path::{Path, PathBuf};
+
+use sandbox::Sandbox;
+use sandbox::repository::WorkspaceDiff;
+
+use crate::support::{BackendKind, Ground, ask, commit, git, git_bytes, remove, repository, run};
+
+/// A repository with a file of each kind.
+fn zoo(ground: &Ground) -> PathBuf {
+    let path = repository(ground.path());
+    let write = |name: &str, content: &[u8]| std::fs::write(path.join(name), content).unwrap();
+    write("text.txt", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    write("crlf.txt", b"a\r\nb\r\n");
+    write("nonl.txt", b"no newline");
+    write("binary.bin", &(0..=255).collect::<Vec<u8>>());
+    write("latin1.txt", b"caf\xe9\n");
+    write("empty", b"");
+    write("spaced name.txt", b"x\n");
+    write("\u{e9}t\u{e9}.txt", b"x\n");
+    write("forced.log", b"tracked although ignored\n");
+    std::os::unix::fs::symlink("text.txt", path.join("link")).unwrap();
+    std::fs::create_dir(path.join("build")).unwrap();
+    write("build/kept", b"tracked below an ignored directory\n");
+    git(&path, &["add", "-f", "forced.log", "build/kept"]);
+    commit(&path, "zoo");
+    path
+}
+
+/// Applies the patch to a fresh clone with git and compares all bytes, modes and links with the workspace.
+async fn check(ground: &Ground, source: &Path, sandbox: &Sandbox, name: &str) -> WorkspaceDiff {
+    let diff = sandbox.diff().await.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    let clone = ground.path().join("clone");
+    let _ = std::fs::remove_dir_all(&clone);
+    git(source, &["clone", "-q", ".", &clone.display().to_string()]);
+    let patch = ground.path().join("patch");
+    std::fs::write(&patch, &diff.full).unwrap();
+    if !diff.full.is_empty() {
+        git(
+            &clone,
+            &["apply", "--binary", "--index", &patch.display().to_string()],
+        );
+    }
+    // The workspace as git would add it, with the ignored files left out by the same rules.
+    let workspace = ground.root().join("run-instance-s1-a1/workspace");
+    let index = ground.path().join("index");
+    let _ = std::fs::remove_file(&index);
+    let outside = |arguments: &[&str]| {
+        let index = format!("GIT_INDEX_FILE={}", index.display());
+        let git_dir = format!("--git-dir={}", source.join(".git").display());
+        let tree = format!("--work-tree={}", workspace.display());
+        let output = std::process::Command::new("env")
+            .args([
+                index.as_str(),
+                "GIT_CONFIG_GLOBAL=/dev/null",
+                "git",
+                "-c",
+                "core.autocrlf=false",
+                &git_dir,
+                &tree,
+            ])
+            .args(arguments)
+            .current_dir(&workspace)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        output.stdout
+    };
+    outside(&["read-tree", sandbox.start_commit()]);
+    outside(&["add", "-A"]);
+    let expected = outside(&["ls-files", "-s", "-z"]);
+    let applied = git_bytes(&clone, &["ls-files", "-s", "-z"]);
+    assert_eq!(
+        applied.escape_ascii().to_string(),
+        expected.escape_ascii().to_string(),
+        "{name}\n{}",
+        String::from_utf8_lossy(&diff.full)
+    );
+    diff
+}
+
+/// What the agent did, and whether the patch must be empty.
+const TABLE: &[(&str, &str, bool)] = &[
+    ("nothing", ":", true),
+    (
+        "touched",
+        "touch text.txt; cat text.txt >x; cat x >text.txt; rm x",
+        true,
+    ),
+    ("modified", "sed -i s/5/five/ text.txt", false),
+    (
+        "same size",
+        "printf '1\\n2\\n3\\n4\\nX\\n6\\n7\\n8\\n9\\n' >text.txt",
+        false,
+    ),
+    ("new", "mkdir -p a/b; echo x >a/b/c; echo y >new.py", false),
+    ("new empty", ": >void", false),
+    ("deleted", "rm text.txt pkg/a.py", false),
+    (
+        "renamed",
+        "git mv text.txt moved.txt; mv pkg/a.py pkg/b.py",
+        false,
+    ),
+    (
+        "binary",
+        "printf '\\000\\001\\377' >>binary.bin; head -c 70000 /dev/urandom >big.bin",
+        false,
+    ),
+    ("mode", "chmod +x text.txt; chmod -x run.sh", false),
+    (
+        "mode and content",
+        "chmod +x text.txt; echo more >>text.txt",
+        false,
+    ),
+    (
+        "link",
+        "ln -sf run.sh link; ln -s /etc/passwd outside; ln -s nowhere dangling",
+        false,
+    ),
+    ("file to link", "rm text.txt; ln -s run.sh text.txt", false),
+    ("link to file", "rm link; echo x >link", false),
+    (
+        "file to directory",
+        "rm text.txt; mkdir text.txt; echo x >text.txt/in",
+        false,
+    ),
+    ("directory to file", "rm -r pkg; echo x >pkg", false),
+    ("directory to link", "rm -r pkg; ln -s build pkg", false),
+    (
+        "crlf",
+        "printf 'a\\r\\nB\\r\\n' >crlf.txt; printf 'n\\r\\n' >newcrlf",
+        false,
+    ),
+    (
+        "no newline",
+        "printf 'still no newline' >nonl.txt; printf x >nonl2; printf '1' >text.txt",
+        false,
+    ),
+    ("newline added", "echo >>nonl.txt", false),
+    ("invalid utf-8", "printf 'caf\\351s\\n' >latin1.txt", false),
+    (
+        "names",
+        "echo x >'a b'; echo x >$'new\\nline'; echo x >'qu\"ote'; echo x >$'tab\\tx'; echo x >$'\\377bytes'; echo x >'back\\slash'; echo y >'spaced name.txt'; echo y >été.txt",
+        false,
+    ),
+    (
+        "leading",
+        "echo x >-dash; echo x >' lead'; echo x >'trail '",
+        false,
+    ),
+    (
+        "ignored",
+        "echo x >x.log; mkdir -p build; echo x >build/out",
+        true,
+    ),
+    (
+        "tracked and ignored",
+        "echo y >forced.log; echo y >build/kept",
+        false,
+    ),
+    (
+        "ignore file",
+        "echo '*.tmp' >>.gitignore; echo x >a.tmp; mkdir d; echo '!b.tmp' >d/.gitignore; echo x >d/b.tmp",
+        false,
+    ),
+    (
+        "committed",
+        "echo y >>text.txt; git commit -qam work",
+        false,
+    ),
+    (
+        "staged",
+        "echo y >>text.txt; echo n >staged; git add -A; echo z >>text.txt",
+        false,
+    ),
+    (
+        "staged and removed",
+        "echo n >staged; git add staged; rm staged",
+        true,
+    ),
+    (
+        "reset away",
+        "echo y >>text.txt; git commit -qam work; git reset -q --hard HEAD~1",
+        true,
+    ),
+    (
+        "other branch",
+        "git checkout -qb other; git rm -q text.txt; git commit -qm gone; git checkout -q --orphan new; git commit -qm orphan",
+        false,
+    ),
+    (
+        "attributes",
+        "echo '* -diff -text filter=evil diff=evil' >.gitattributes; git config diff.evil.command 'touch /tmp/owned'; git config filter.evil.clean 'echo evil'; git config core.autocrlf true; git config diff.external 'echo evil'; git config core.excludesFile /dev/stdin; echo y >>text.txt; echo pkg >>.git/info/exclude; echo x >pkg/new",
+        false,
+    ),
+    (
+        "hooks and index",
+        "printf '#!/bin/sh\\ntouch /tmp/owned\\n' >.git/hooks/post-index-change 2>/dev/null; git config core.fsmonitor 'touch /tmp/owned'; git update-index --assume-unchanged text.txt; git update-index --skip-worktree crlf.txt; echo y >>text.txt; echo y >>crlf.txt",
+        false,
+    ),
+    ("no repository", "rm -rf .git; echo y >>text.txt", false),
+    (
+        "broken repository",
+        "echo garbage >.git/HEAD; echo garbage >.git/index; echo y >>text.txt",
+        false,
+    ),
+    (
+        "new repository",
+        "rm -rf .git; git init -q; git add -A; git commit -qm all; echo y >>text.txt",
+        false,
+    ),
+    (
+        "closed",
+        "chmod 000 pkg/a.py; chmod 000 pkg; echo y >>text.txt",
+        false,
+    ),
+];
+
+#[tokio::test]
+async fn every_kind_of_change_is_in_the_patch() {
+    let ground = Ground::new();
+    let source = zoo(&ground);
+    for (name, command, empty) in TABLE {
+        let sandbox = ground.start_from(BackendKind::Local, &source).await;
+        run(&sandbox, command).await;
+        let diff = check(&ground, &source, &sandbox, name).await;
+        assert_eq!(
+            diff.full.is_empty(),
+            *empty,
+            "{name}: {}",
+            String::from_utf8_lossy(&diff.full)
+        );
+        assert!(diff.omissions.is_empty(), "{name}: {:?}", diff.omissions);
+        remove(&sandbox).await;
+    }
+    assert!(!Path::new("/tmp/owned").exists());
+}
+
+#[tokio::test]
+async fn zz_names() {
+    let ground = Ground::new();
+    let source = zoo(&ground);
+    for name in ["'a b'", "$'new\\nline'", "'qu\"ote'", "$'tab\\tx'", "$'\\377bytes'", "'back\\slash'", "-dash", "' lead'", "'trail '", "é2"] {
+        let sandbox = ground.start_from(BackendKind::Local, &source).await;
+        run(&sandbox, &format!("echo x >./{name}")).await;
+        match sandbox.diff().await { Ok(d) => eprintln!("{name} ok {}", String::from_utf8_lossy(&d.full)), Err(e) => eprintln!("{name} {e:?}") }
+        remove(&sandbox).await;
+    }
+    panic!();
+}
+
+#[tokio::test]
+async fn what_no_patch_can_hold_is_said() {
+    let ground = Ground::new();
+    let source = zoo(&ground);
+    let sandbox = ground.start_from(BackendKind::Local, &source).await;
+    run(
+        &sandbox,
+        "mkfifo pipe; mkdir sub; git init -q sub; echo x >sub/file; truncate -s 200M huge; mkdir .GIT; echo x >.GIT/config; rm text.txt; mkfifo text.txt; rm .gitignore; mkfifo .gitignore",
+    )
+    .await;
+    let diff = sandbox.diff().await.unwrap();
+    let text = String::from_utf8_lossy(&diff.full);
+    assert!(
+        text.contains("b/sub/file") && !text.contains("huge") && !text.contains(".GIT"),
+        "{text}"
+    );
+    assert!(
+        text.contains("deleted file mode 100644\nindex 07193989308c972f8a2d0f1b3a15c29ea4ac565b")
+            || text.contains("--- a/text.txt")
+    );
+    let mut omitted: Vec<&str> = diff
+        .omissions
+        .iter()
+        .map(|omission| omission.path.as_str())
+        .collect();
+    omitted.sort_unstable();
+    assert_eq!(
+        omitted,
+        [".GIT", ".gitignore", "huge", "pipe", "sub/.git", "text.txt"]
+    );
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn submodules_are_compared_by_their_commit() {
+    let ground = Ground::new();
+    let source = zoo(&ground);
+    let inner = "1234567890123456789012345678901234567890";
+    git(
+        &source,
+        &[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            &format!("160000,{inner},vendor/lib"),
+        ],
+    );
+    git(&source, &["commit", "-q", "-m", "submodule"]);
+    let sandbox = ground.start_from(BackendKind::Local, &source).await;
+    assert_eq!(sandbox.seal().submodules, 1);
+    assert!(sandbox.diff().await.unwrap().full.is_empty());
+    run(
+        &sandbox,
+        "cd vendor/lib; git init -q; echo x >f; git add f; git commit -qm inner",
+    )
+    .await;
+    let diff = sandbox.diff().await.unwrap();
+    let (head, _) = ask(&sandbox, "git rev-parse HEAD").await;
+    let text = String::from_utf8_lossy(&diff.full);
+    assert!(
+        text.contains(&format!(
+            "-Subproject commit {inner}\n+Subproject commit {head}"
+        )),
+        "{text}"
+    );
+    assert_eq!(diff.omissions.len(), 1, "{:?}", diff.omissions);
+    run(&sandbox, "cd ../..; rm -rf vendor").await;
+    let text = String::from_utf8(sandbox.diff().await.unwrap().full).unwrap();
+    assert!(text.contains("deleted file mode 160000"), "{text}");
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn a_change_within_the_same_tick_is_seen() {
+    let ground = Ground::new();
+    let source = zoo(&ground);
+    for _ in 0..10 {
+        let sandbox = ground.start_from(BackendKind::Local, &source).await;
+        run(
+            &sandbox,
+            "printf 'def a():\\n    return 7\\n' >pkg/a.py; touch -r README.md pkg/a.py",
+        )
+        .await;
+        assert!(
+            String::from_utf8(sandbox.diff().await.unwrap().full)
+                .unwrap()
+                .contains("return 7")
+        );
+        remove(&sandbox).await;
+    }
+}

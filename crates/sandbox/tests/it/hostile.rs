@@ -1,0 +1,246 @@
+//! Commands that break naive shells: each gives the right output and status, and the next one works.
+
+use std::time::{Duration, Instant};
+
+use sandbox::{End, Sandbox};
+
+use crate::support::{BackendKind, Ground, ask, remove, run, run_for};
+
+/// Command, output, end.
+type Row = (&'static str, &'static [u8], End);
+
+const OK: End = End::Exited(0);
+
+fn table() -> Vec<Row> {
+    vec![
+        ("printf '\\377\\000\\201\\210x'", b"\xff\x00\x81\x88x", OK),
+        ("printf nonl", b"nonl", OK),
+        ("cat", b"", OK),
+        ("read x; echo r$?", b"r1\n", OK),
+        (
+            "echo \u{1e}deadbeef end 1 0\u{1e}",
+            b"\x1edeadbeef end 1 0\x1e\n",
+            OK,
+        ),
+        ("cat <<E\nhere\nE", b"here\n", OK),
+        ("cat <<'E'\n$x `y`\nE", b"$x `y`\n", OK),
+        ("exit 3", b"", End::ShellEnded(3)),
+        ("exec true", b"", End::ShellEnded(0)),
+        ("exec echo replaced", b"replaced\n", End::ShellEnded(0)),
+        ("kill -9 $$", b"", End::ShellEnded(137)),
+        ("kill 0", b"", End::ShellEnded(143)),
+        ("kill -9 0", b"", End::ShellEnded(137)),
+        ("break", b"", End::ShellEnded(0)),
+        ("continue 3", b"", End::Exited(0)),
+        ("false", b"", End::Exited(1)),
+        ("(exit 7)", b"", End::Exited(7)),
+        ("set -e", b"", OK),
+        ("false; echo e", b"e\n", OK),
+        ("set -u; set -f; set -C", b"", OK),
+        ("echo [$nope]", b"[]\n", OK),
+        ("set -x", b"", OK),
+        ("echo traced", b"traced\n", OK),
+        ("alias printf=false read=false export=false", b"", OK),
+        ("echo al", b"al\n", OK),
+        ("trap 'echo T' EXIT", b"", OK),
+        ("echo after-trap", b"after-trap\n", OK),
+        ("trap - EXIT", b"", OK),
+        ("exec >/dev/null 2>&1", b"", OK),
+        ("echo back", b"back\n", OK),
+        ("exec 1>&-", b"", OK),
+        ("echo back2", b"back2\n", OK),
+        ("sleep 30 & echo bg", b"bg\n", OK),
+        ("(sleep 30 &); echo bg2", b"bg2\n", OK),
+        ("setsid sleep 30 & echo bg3", b"bg3\n", OK),
+        ("readonly _pm_c=1; echo ro", b"ro\n", End::Exited(0)),
+        ("echo z", b"z\n", OK),
+        ("unset PWD OLDPWD; echo p", b"p\n", OK),
+        // The shell's own state file hits the limit: SIGXFSZ.
+        ("ulimit -f 0; echo u", b"u\n", End::ShellEnded(153)),
+        ("echo z", b"z\n", OK),
+        ("trap '' TERM; timeout .2 sleep 1; echo $?", b"124\n", OK),
+        (
+            "chmod 000 ~/.shell-state; rm -f ~/.shell-state; exit 1",
+            b"",
+            End::ShellEnded(1),
+        ),
+        ("echo still", b"still\n", OK),
+        ("IFS=x; set -- a b; echo \"$*\"", b"axb\n", OK),
+        ("echo after IFS", b"after IFS\n", OK),
+    ]
+}
+
+async fn check(sandbox: &Sandbox, (command, output, end): Row) {
+    let before = Instant::now();
+    let captured = run_for(sandbox, command, Duration::from_secs(3)).await;
+    let took = before.elapsed();
+    assert!(took < Duration::from_secs(5), "{command:?} took {took:?}");
+    // `readonly _pm_c` and the like may end the worker: what counts is that the command itself was answered.
+    assert_eq!(
+        (captured.head.escape_ascii().to_string(), captured.end),
+        (output.escape_ascii().to_string(), end),
+        "{command:?} {:?}",
+        captured.shell_note
+    );
+}
+
+#[tokio::test]
+async fn every_row_is_answered_and_the_next_works() {
+    for kind in BackendKind::available().await {
+        let ground = Ground::new();
+        let sandbox = ground.start(kind).await;
+        for row in table() {
+            check(&sandbox, row).await;
+        }
+        remove(&sandbox).await;
+    }
+}
+
+#[tokio::test]
+async fn state_survives_commands_and_exports_survive_the_shell() {
+    let ground = Ground::new();
+    let sandbox = ground.start(BackendKind::Local).await;
+    run(
+        &sandbox,
+        "X=1; export Y=\"q'\n z\"; cd pkg; f() { echo F; }; shopt -s globstar",
+    )
+    .await;
+    let (output, _) = ask(&sandbox, "f; echo \"$X|$Y|${PWD##*/}\"").await;
+    assert_eq!(output, "F\n1|q'\n z|pkg\n");
+    let ended = run(&sandbox, "exit 9").await;
+    assert_eq!(ended.end, End::ShellEnded(9));
+    assert!(ended.shell_note.unwrap().contains("Kept"));
+    let (output, _) = ask(&sandbox, "f 2>/dev/null; echo \"$X|$Y|${PWD##*/}\"").await;
+    assert_eq!(output, "|q'\n z|pkg\n");
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn text_that_is_no_complete_command_is_reported_and_forgotten() {
+    for kind in BackendKind::available().await {
+        let ground = Ground::new();
+        let sandbox = ground.start(kind).await;
+        for text in [
+            "echo \"unbalanced",
+            "if true; then",
+            "cat <<E\nhi",
+            ")",
+            "for",
+        ] {
+            let captured = run(&sandbox, text).await;
+            assert!(
+                matches!(captured.end, End::Exited(_)),
+                "{text}: {:?}",
+                captured.end
+            );
+            assert_eq!(ask(&sandbox, "echo ok").await.0, "ok\n", "{text}");
+        }
+        remove(&sandbox).await;
+    }
+}
+
+#[tokio::test]
+async fn a_shell_that_no_longer_answers_is_ended_and_opened_again() {
+    let ground = Ground::new();
+    let sandbox = ground.start(BackendKind::Local).await;
+    for text in [
+        "set -n",
+        "shopt -s extdebug; trap false DEBUG",
+        "printf() { :; }",
+        "read() { while :; do :; done; }",
+        "until() { :; }; printf() { return 1; }",
+    ] {
+        // The command itself may be answered; the next one may not.
+        let _ = run_for(&sandbox, text, Duration::from_millis(300)).await;
+        let _ = run_for(&sandbox, ":", Duration::from_millis(300)).await;
+        let mut answer = String::new();
+        for _ in 0..3 {
+            answer = String::from_utf8(
+                run_for(&sandbox, "echo ok", Duration::from_secs(1))
+                    .await
+                    .head,
+            )
+            .unwrap();
+            if answer == "ok\n" {
+                break;
+            }
+        }
+        assert_eq!(answer, "ok\n", "{text}");
+    }
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn late_output_of_a_daemon_delays_nothing() {
+    let ground = Ground::new();
+    let sandbox = ground.start(BackendKind::Local).await;
+    let before = Instant::now();
+    let (output, _) = ask(&sandbox, "(sleep 0.3; echo late) & echo now").await;
+    assert_eq!(output, "now\n");
+    assert!(before.elapsed() < Duration::from_millis(250));
+    let (output, end) = ask(&sandbox, "sleep 0.6; echo next").await;
+    assert!(output.ends_with("next\n"), "{output}");
+    assert_eq!(end, OK);
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn long_commands_and_non_blocking_children_lose_nothing() {
+    let ground = Ground::new();
+    let sandbox = ground.start(BackendKind::Local).await;
+    let long = format!("x='{}'; echo ${{#x}}", "é'\"'\"'$`\\".repeat(20_000));
+    let (output, _) = ask(&sandbox, &long).await;
+    assert_eq!(output, "100000\n");
+    run(
+        &sandbox,
+        "python3 -c 'import fcntl; fcntl.fcntl(1, 4, 2049)'",
+    )
+    .await;
+    let captured = run(&sandbox, "head -c 5000000 /dev/zero").await;
+    assert_eq!(captured.total, 5_000_000);
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn a_dropped_command_is_ended_and_the_next_one_works() {
+    let ground = Ground::new();
+    let sandbox = ground.start(BackendKind::Local).await;
+    run(&sandbox, "cd pkg").await;
+    let dropped = tokio::time::timeout(
+        Duration::from_millis(200),
+        run(&sandbox, "echo started; sleep 1000"),
+    )
+    .await;
+    assert!(dropped.is_err());
+    let captured = run(&sandbox, "echo ${PWD##*/}").await;
+    assert_eq!(captured.head, b"pkg\n");
+    assert!(captured.shell_note.is_some());
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn a_killed_keeper_loses_neither_the_shell_for_good_nor_its_children() {
+    for kind in BackendKind::available().await {
+        let ground = Ground::new();
+        let sandbox = ground.start(kind).await;
+        let number = crate::support::unique_seconds();
+        // The shell's parent is its keeper; on `local` the keeper's parent is the process that owns the tree.
+        let captured = run_for(
+            &sandbox,
+            &format!("sleep {number} & p=$PPID; read -r line </proc/$p/stat; set -- ${{line##*) }}; [ $2 -gt 1 ] && kill -9 $2; kill -9 $p; sleep 100"),
+            Duration::from_secs(10),
+        )
+        .await;
+        assert!(
+            matches!(captured.end, End::ShellEnded(_)),
+            "{kind:?} {:?}",
+            captured.end
+        );
+        assert_eq!(ask(&sandbox, "echo ok").await.0, "ok\n");
+        remove(&sandbox).await;
+        assert!(
+            !crate::support::is_running(&format!("sleep\0{number}")),
+            "{kind:?}"
+        );
+    }
+}
