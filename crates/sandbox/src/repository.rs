@@ -4,11 +4,13 @@ mod apply;
 mod bundle;
 mod checkout;
 mod diff;
+mod headers;
 mod ignore;
 mod odb;
 mod prepare;
 mod seal;
 mod source;
+mod submodules;
 mod survey;
 mod worktree;
 

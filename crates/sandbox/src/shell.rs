@@ -47,7 +47,7 @@ impl Default for RunOptions {
     /// 120 s, no idle limit, 256 MiB printed, 64 KiB kept in memory and 16 MiB in a file.
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(120),
+            timeout: Duration::from_mins(2),
             idle: None,
             max_output: 256 << 20,
             kept: Kept {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::shell::{Captured, End, Kept, RunOptions, Shell};
 
 /// How long one operation may take.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// What errors may say.
 const MESSAGE: usize = 4096;
 /// Bytes that one request carries as octal escapes: the shell reads its requests byte by byte.

@@ -91,6 +91,9 @@ impl HostPlaces {
             .root
             .canonicalize()
             .map_err(|error| Error::start(operation(), error))?;
+        if settings.root.to_str().is_none() {
+            return Err(Error::start(operation(), "its path is not UTF-8"));
+        }
         tree::adopt_orphans();
         Ok(Self {
             settings,
@@ -113,6 +116,15 @@ impl HostPlaces {
                     error,
                 ));
             }
+        }
+        let filled = std::fs::write(path.join(HOME).join(".gitconfig"), GIT_CONFIGURATION)
+            .and_then(|()| std::fs::write(path.join(EMPTY), ""));
+        if let Err(error) = filled {
+            let _ = removal::remove_tree(&path);
+            return Err(Error::start(
+                format!("write into {}", path.display()),
+                error,
+            ));
         }
         Ok((id, path))
     }
@@ -162,14 +174,11 @@ impl HostPlaces {
             if !mine && path.exists() {
                 tree::end_strays(&tree::mark(&path));
             }
-            match removal::remove_tree(&path) {
-                Ok(()) => Ok(()),
-                Err(_) => {
-                    // Somebody may still be writing there: a stray whose keeper was killed.
-                    tree::end_strays(&tree::mark(&path));
-                    removal::remove_tree(&path)
-                }
-            }
+            removal::remove_tree(&path).or_else(|_| {
+                // Somebody may still be writing there: a stray whose keeper was killed.
+                tree::end_strays(&tree::mark(&path));
+                removal::remove_tree(&path)
+            })
         });
         match timeout(deadline, work).await {
             Ok(done) => flatten(done).map_err(|error| Error::lost(operation(), error)),
@@ -182,12 +191,17 @@ fn flatten<T>(result: Result<io::Result<T>, tokio::task::JoinError>) -> io::Resu
     result.unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }
 
+/// Lets the agent commit in repositories that it makes itself.
+const GIT_CONFIGURATION: &str = "[user]\n\tname = Agent\n\temail = agent@localhost\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n";
+
 /// The repository, under the place's directory.
 pub(crate) const WORKSPACE: &str = "workspace";
 /// The agent's home.
 pub(crate) const HOME: &str = "home";
 /// Temporary files.
 pub(crate) const TEMPORARY: &str = "tmp";
+/// A file with nothing in it.
+pub(crate) const EMPTY: &str = "empty";
 /// The runner's own files about the place.
 const PRIVATE: &str = "private";
 /// The shell's state, in the home.
@@ -233,6 +247,9 @@ pub(crate) fn environment(
     variables
 }
 
+/// Gives the words before a program, for the directory that it starts in.
+pub(crate) type Wrapper = Box<dyn Fn(&str) -> Vec<OsString> + Send + Sync>;
+
 /// A place on the host: a private directory, and programs that run under keepers, wrapped by the backend's own program where it has one.
 pub(crate) struct HostPlace {
     pub(crate) id: PlaceId,
@@ -245,7 +262,7 @@ pub(crate) struct HostPlace {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) keep: KeepCommand,
     /// Program and arguments before what is launched, given its directory as seen inside; empty where nothing confines it.
-    pub(crate) wrapper: Option<Box<dyn Fn(&str) -> Vec<OsString> + Send + Sync>>,
+    pub(crate) wrapper: Option<Wrapper>,
     pub(crate) trees: Mutex<Vec<Arc<Tree>>>,
 }
 

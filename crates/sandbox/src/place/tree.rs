@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, waitpid};
-use tokio::io::unix::AsyncFd;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
+use tokio::io::Interest;
+use tokio::net::unix::pipe;
 use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::keep;
@@ -80,9 +80,8 @@ impl Keepers {
 pub(crate) struct Tree {
     pid: u32,
     mark: Vec<u8>,
-    lifeline: Mutex<Option<OwnedFd>>,
-    /// Readable when the keeper has ended.
-    exit: OwnedFd,
+    /// Breaks when the keeper has ended.
+    lifeline: pipe::Sender,
     child: Mutex<Option<Child>>,
     ended: OnceLock<Ended>,
 }
@@ -122,8 +121,7 @@ impl Tree {
         let tree = Self {
             pid,
             mark: mark(program.place),
-            lifeline: Mutex::new(Some(lifeline)),
-            exit: pidfd_open(Pid::from_child(&child), PidfdFlags::NONBLOCK)?,
+            lifeline: pipe::Sender::from_owned_fd(lifeline)?,
             child: Mutex::new(Some(child)),
             ended: OnceLock::new(),
         };
@@ -145,15 +143,8 @@ impl Tree {
 
     /// Asks the keeper to end the tree.
     pub(crate) fn close(&self) {
-        let lifeline = self
-            .lifeline
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(lifeline) = lifeline {
-            // A keeper that is gone has ended its tree already.
-            let _ = rustix::io::write(&lifeline, keep::CLOSE);
-        }
+        // A keeper that is gone has ended its tree already.
+        let _ = self.lifeline.try_write(keep::CLOSE);
     }
 
     /// Waits until nothing of the tree is left. Any number may wait, and any of them may stop waiting.
@@ -161,10 +152,8 @@ impl Tree {
         if let Some(ended) = self.ended.get() {
             return *ended;
         }
-        if let Ok(exit) = self.exit.try_clone().and_then(AsyncFd::new) {
-            // An error would mean that it cannot be waited for; then it is asked directly.
-            let _ = exit.readable().await;
-        }
+        // An error would mean that it cannot be watched; then it is asked directly.
+        let _ = self.lifeline.ready(Interest::ERROR).await;
         let code = self.collect();
         if code.is_none() && !self.has_ended() {
             // The keeper was killed, so its tree has lost its guard.

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use git2::{Delta, Diff, Index, ObjectType, Oid, Repository};
+use git2::{Delta, Index, ObjectType, Oid, Repository};
+use patch::FilePatch;
 use schema::grading::PatchApplication;
 
 use super::checkout::Start;
-use super::diff::{apply_in_memory, entry, write_tree};
+use super::diff::{apply_in_memory, entry, read, write_trees};
 use super::odb::with_memory_repository;
 use super::prepare::{Prepared, mode};
 use super::survey::{MAX_FILE, survey};
@@ -39,7 +40,7 @@ pub(crate) fn apply(
     let mut plan = None;
     with_memory_repository(&prepared.objects_directory(), |repository| {
         let mut omissions = found.omissions;
-        let now = write_tree(repository, prepared, found.changes, &mut omissions)?;
+        let (_, now) = write_trees(repository, prepared, found.changes, &mut omissions)?;
         if let Some((application, new)) = try_all(repository, now, &patch, private) {
             plan = Some((application, steps(repository, now, new)?));
         }
@@ -62,6 +63,9 @@ fn try_all(
     patch: &[u8],
     private: &Path,
 ) -> Option<(PatchApplication, Oid)> {
+    if leads_through_link(repository, now, patch).unwrap_or(true) {
+        return None;
+    }
     if let Ok(new) = apply_in_memory(repository, now, patch) {
         return Some((PatchApplication::Applied, new));
     }
@@ -73,9 +77,37 @@ fn try_all(
         .map(|new| (PatchApplication::AppliedWithFuzz, new))
 }
 
+/// Whether the patch has a path below a symbolic link that it does not take away itself: git refuses such a patch too.
+fn leads_through_link(repository: &Repository, now: Oid, patch: &[u8]) -> Result<bool, Cause> {
+    let mut index = Index::new()?;
+    index.read_tree(&repository.find_tree(now)?)?;
+    // What cannot be read is left to `patch`, which knows names by their header lines.
+    let Ok(parsed) = patch::parse(patch) else {
+        return Ok(paths(patch).iter().any(|path| below_link(&index, path)));
+    };
+    for file in &parsed.files {
+        if let Some(path) = file.old_path().filter(|_| file.new_path().is_none()) {
+            let _ = index.remove(&as_path(path.as_bytes()), 0);
+        }
+    }
+    Ok(parsed
+        .files
+        .iter()
+        .filter_map(FilePatch::new_path)
+        .any(|path| below_link(&index, path.as_bytes())))
+}
+
+fn below_link(index: &Index, path: &[u8]) -> bool {
+    memchr::memchr_iter(b'/', path).any(|slash| {
+        index
+            .get_path(&as_path(&path[..slash]), 0)
+            .is_some_and(|entry| entry.mode == mode::LINK)
+    })
+}
+
 /// Applies the patch to the files that it was made from, which its index lines name, and merges the result.
 fn merge(repository: &Repository, now: Oid, patch: &[u8]) -> Result<Oid, Cause> {
-    let diff = Diff::from_buffer(patch)?;
+    let diff = read(patch)?.ok_or("the patch changes no files")?;
     let odb = repository.odb()?;
     let ours = repository.find_tree(now)?;
     let mut index = Index::new()?;

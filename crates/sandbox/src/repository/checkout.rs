@@ -108,13 +108,20 @@ impl Writer<'_> {
         fs::write(git.join("HEAD"), format!("{}\n", self.prepared.start))?;
         fs::write(git.join("config"), CONFIGURATION)?;
         if !self.prepared.shallow.is_empty() {
-            let lines: String = self
+            let ids: Vec<String> = self
                 .prepared
                 .shallow
                 .iter()
-                .map(|id| format!("{id}\n"))
+                .map(git2::Oid::to_string)
                 .collect();
-            fs::write(git.join("shallow"), lines)?;
+            fs::write(
+                git.join("shallow"),
+                ids.join(
+                    "
+",
+                ) + "
+",
+            )?;
         }
         for name in self.pack_files() {
             let from = self.prepared.objects_directory().join("pack").join(&name);

@@ -10,8 +10,10 @@ use git2::{
 };
 
 use super::checkout::Start;
+use super::headers;
 use super::odb::with_memory_repository;
 use super::prepare::Prepared;
+use super::submodules;
 use super::survey::{Change, Content, Survey, survey};
 use super::worktree::{Worktree, as_path};
 use crate::error::{Cause, Error};
@@ -47,17 +49,16 @@ pub(crate) fn diff(
         changes,
         mut omissions,
     } = survey(prepared, start, &tree).map_err(|error| lost(error.into()))?;
-    let full = if changes.is_empty() {
-        Vec::new()
-    } else {
-        with_memory_repository(&prepared.objects_directory(), |repository| {
-            let now = write_tree(repository, prepared, changes, &mut omissions)?;
-            let patch = compare(repository, prepared.tree, now)?;
-            check(repository, prepared.tree, now, &patch)?;
+    let mut full = submodules::sections(prepared, &changes);
+    if !changes.is_empty() {
+        let files = with_memory_repository(&prepared.objects_directory(), |repository| {
+            let (old, new) = write_trees(repository, prepared, changes, &mut omissions)?;
+            let patch = compare(repository, old, new)?;
+            check(repository, old, new, &patch)?;
             Ok(patch)
-        })
-        .map_err(|error| lost(error.into()))?
-    };
+        });
+        full.append(&mut files.map_err(|error| lost(error.into()))?);
+    }
     Ok(WorkspaceDiff {
         full,
         start_commit: prepared.start.to_string(),
@@ -65,28 +66,35 @@ pub(crate) fn diff(
     })
 }
 
-/// Puts the workspace's content into the repository; what git cannot hold is left out and said to be.
-pub(super) fn write_tree(
+/// The start commit's tree and the workspace's, both without submodules (libgit2 wants a work tree for them). What git cannot hold is left out and said
+/// to be.
+pub(super) fn write_trees(
     repository: &Repository,
     prepared: &Prepared,
     changes: Vec<Change>,
     omissions: &mut Vec<Omission>,
-) -> Result<Oid, git2::Error> {
+) -> Result<(Oid, Oid), git2::Error> {
     let odb = repository.odb()?;
     let mut index = Index::new()?;
     index.read_tree(&repository.find_tree(prepared.tree)?)?;
+    let mut old = prepared.tree;
+    if prepared.submodules() > 0 {
+        for path in submodules::paths(prepared) {
+            index.remove(&as_path(path), 0)?;
+        }
+        old = index.write_tree_to(repository)?;
+    }
     // Deletions first: a file may have become a directory.
-    for change in changes.iter().filter(|change| change.now.is_none()) {
-        index.remove(&as_path(&change.path), 0)?;
+    for change in &changes {
+        if change.now.is_none() && !submodules::is_one(prepared, &change.path) {
+            index.remove(&as_path(&change.path), 0)?;
+        }
     }
     for change in changes {
-        let Some((mode, content)) = change.now else {
+        let Some((mode, Content::Bytes(bytes))) = change.now else {
             continue;
         };
-        let id = match content {
-            Content::Bytes(bytes) => odb.write(ObjectType::Blob, &bytes)?,
-            Content::Submodule(id) => id,
-        };
+        let id = odb.write(ObjectType::Blob, &bytes)?;
         let path = String::from_utf8_lossy(&change.path).into_owned();
         if let Err(error) = index.add(&entry(change.path, mode, id)) {
             omissions.push(Omission {
@@ -95,7 +103,7 @@ pub(super) fn write_tree(
             });
         }
     }
-    index.write_tree_to(repository)
+    Ok((old, index.write_tree_to(repository)?))
 }
 
 pub(super) fn entry(path: Vec<u8>, mode: u32, id: Oid) -> IndexEntry {
@@ -155,8 +163,20 @@ pub(super) fn apply_in_memory(
     tree: Oid,
     patch: &[u8],
 ) -> Result<Oid, git2::Error> {
-    let diff = Diff::from_buffer(patch)?;
+    let Some(diff) = read(patch)? else {
+        return Ok(tree);
+    };
     let tree = repository.find_tree(tree)?;
     let mut index = repository.apply_to_tree(&tree, &diff, None)?;
     index.write_tree_to(repository)
+}
+
+/// Reads a patch, whatever its names are; `None` when it changes no files.
+pub(super) fn read(patch: &[u8]) -> Result<Option<Diff<'static>>, git2::Error> {
+    let normal = headers::normalise(patch)
+        .map_err(|error| git2::Error::from_str(&format!("the patch cannot be read: {error}")))?;
+    if normal.is_empty() {
+        return Ok(None);
+    }
+    Diff::from_buffer(&normal).map(Some)
 }

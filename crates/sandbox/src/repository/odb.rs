@@ -14,8 +14,7 @@ pub(super) fn with_memory_repository<T>(
         .to_str()
         .ok_or_else(|| git2::Error::from_str("the path of the objects is not UTF-8"))?;
     odb.add_disk_alternate(text)?;
-    let memory = odb.add_new_mempack_backend(1000)?;
-    drop(memory);
+    odb.add_new_mempack_backend(1000)?;
     let repository = Repository::from_odb(odb)?;
     repository.set_config(&Config::new()?)?;
     work(&repository)

@@ -182,7 +182,10 @@ impl Prepared {
         builder.insert_walk(&mut walk)?;
         self.objects = builder.object_count() as u64;
         builder.write(&packs, 0o444)?;
-        self.pack = builder.name()?.unwrap_or_default().to_owned();
+        self.pack = builder
+            .name()?
+            .map(str::to_owned)
+            .ok_or_else(|| git2::Error::from_str("the pack has no name"))?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -119,28 +119,9 @@ async fn follow(
         }
     }
     if reason.is_some() {
-        let kill = async {
-            if let Some(keeper) = keeper {
-                deadline::Command {
-                    keeper,
-                    worker: None,
-                    since: 0,
-                }
-                .end()
-                .await;
-            }
-            drop(guard);
+        let both = async {
+            tokio::join!(end(keeper, guard), drain(&mut output, &mut capture));
         };
-        let drain = async {
-            loop {
-                buffer.clear();
-                match output.read_buf(&mut buffer).await {
-                    Ok(0) | Err(_) => break,
-                    Ok(_) => capture.push(&buffer),
-                }
-            }
-        };
-        let both = async { tokio::join!(kill, drain) };
         let _ = timeout(DRAIN, both).await;
     }
     let code = timeout(DRAIN, ended)
@@ -158,4 +139,26 @@ async fn follow(
         None,
         started.elapsed(),
     ))
+}
+
+/// Ends the program and all it started.
+async fn end(keeper: Option<u32>, guard: Box<dyn Send + Sync>) {
+    if let Some(keeper) = keeper {
+        let everything = deadline::Command {
+            keeper,
+            worker: None,
+            since: 0,
+        };
+        everything.end().await;
+    }
+    drop(guard);
+}
+
+/// Takes what still comes.
+async fn drain(output: &mut (dyn AsyncRead + Send + Unpin), capture: &mut Capture<'_>) {
+    let mut buffer = BytesMut::with_capacity(BUFFER);
+    while matches!(output.read_buf(&mut buffer).await, Ok(read) if read > 0) {
+        capture.push(&buffer);
+        buffer.clear();
+    }
 }

@@ -52,7 +52,7 @@ async fn stubborn_commands_end_in_time_with_their_output_and_leave_nothing() {
 async fn an_interrupted_program_may_say_its_last_words() {
     let ground = Ground::new();
     let sandbox = ground.start(BackendKind::Local).await;
-    let limit = Duration::from_millis(2000);
+    let limit = Duration::from_secs(2);
     let captured = run_for(
         &sandbox,
         "python3 -S -c \"\nimport time\nprint('held back')\ntime.sleep(100)\"",
@@ -150,7 +150,7 @@ async fn a_long_output_keeps_both_ends_and_little_memory() {
     let ground = Ground::new();
     let sandbox = ground.start(BackendKind::Local).await;
     let options = RunOptions {
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         max_output: 1 << 30,
         kept: Kept {
             memory: 4096,

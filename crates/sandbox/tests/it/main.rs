@@ -1,8 +1,17 @@
 //! Sandboxes as they are used: real repositories, real shells, real processes.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failure in a helper is the test's failure, and a skip must be loud"
+)]
+
 mod basics;
 mod diffs;
+mod files;
 mod hostile;
+mod lifecycle;
 mod limits;
+mod patches;
 mod sources;
 mod support;

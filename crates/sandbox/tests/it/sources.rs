@@ -60,7 +60,10 @@ async fn nothing_beyond_the_base_commit_can_be_read() {
             &format!("git cat-file -e {future} && echo READABLE; git for-each-ref; git remote; git stash list; git reflog; git log --all --format=%H; git tag; git branch -a; git fsck --full --strict 2>&1 | grep -v '^notice'"),
         )
         .await;
-        let first = git(&path, &["--no-replace-objects", "rev-parse", &format!("{base}~1")]);
+        let first = git(
+            &path,
+            &["--no-replace-objects", "rev-parse", &format!("{base}~1")],
+        );
         assert!(output.contains(&format!("{base}\n{first}")), "{output}");
         assert!(
             !output.contains("READABLE") && !output.contains(&future) && !output.contains("refs/"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{HOME_INSIDE, TEMPORARY_INSIDE};
 use crate::limits::Network;
-use crate::place::host::{HOME, HostSettings, TEMPORARY, WORKSPACE};
+use crate::place::host::{EMPTY, HOME, HostSettings, TEMPORARY, WORKSPACE};
 
 /// Entries of the host's root that the inside has its own of, or none.
 const OWN: [&str; 6] = ["proc", "dev", "run", "tmp", "lost+found", "agent"];
@@ -66,11 +66,11 @@ pub(super) struct Binds {
 impl Binds {
     /// The mounts without a place's own directories, to see whether they work.
     pub(super) fn trial(settings: &HostSettings, network: Network, user_namespace: bool) -> Self {
-        let mut list = Arguments::default();
+        let mut list = Arguments::new(Path::new("/dev/null"));
         list.host(settings, network, user_namespace);
         list.words(["--tmpfs", TEMPORARY_INSIDE]);
         Self {
-            before_directory: list.0,
+            before_directory: list.words,
         }
     }
 
@@ -81,13 +81,14 @@ impl Binds {
         network: Network,
         user_namespace: bool,
     ) -> Self {
-        let mut list = Arguments::default();
+        let empty = directory.join(EMPTY);
+        let mut list = Arguments::new(&empty);
         list.host(settings, network, user_namespace);
         list.bind(&directory.join(TEMPORARY), TEMPORARY_INSIDE);
         list.bind(&directory.join(HOME), HOME_INSIDE);
         list.bind(&directory.join(WORKSPACE), workdir);
         Self {
-            before_directory: list.0,
+            before_directory: list.words,
         }
     }
 
@@ -117,24 +118,38 @@ pub(super) fn workdir(wanted: Option<&str>, usual: &str) -> String {
     wanted.filter(usable).unwrap_or(usual).to_owned()
 }
 
-#[derive(Default)]
-struct Arguments(Vec<OsString>);
+struct Arguments<'a> {
+    words: Vec<OsString>,
+    /// What stands in the place of a hidden file.
+    empty: &'a Path,
+}
 
-impl Arguments {
+impl<'a> Arguments<'a> {
+    fn new(empty: &'a Path) -> Self {
+        Self {
+            words: Vec::new(),
+            empty,
+        }
+    }
+
     fn words<const N: usize>(&mut self, words: [&str; N]) {
-        self.0.extend(words.map(OsString::from));
+        self.words.extend(words.map(OsString::from));
+    }
+
+    fn path(&mut self, path: impl Into<OsString>) {
+        self.words.push(path.into());
     }
 
     fn bind(&mut self, from: &Path, to: &str) {
         self.words(["--bind"]);
-        self.0.push(from.into());
+        self.path(from);
         self.words([to]);
     }
 
     fn read_only(&mut self, path: &Path) {
         self.words(["--ro-bind"]);
-        self.0.push(path.into());
-        self.0.push(path.into());
+        self.path(path);
+        self.path(path);
     }
 
     /// Everything but the place's own directories.
@@ -193,8 +208,8 @@ impl Arguments {
                 Ok(metadata) if metadata.is_symlink() => {
                     if let Ok(target) = fs::read_link(&path) {
                         self.words(["--symlink"]);
-                        self.0.push(target.into());
-                        self.0.push(path.into());
+                        self.path(target);
+                        self.path(&path);
                     }
                 }
                 Ok(metadata) if metadata.is_dir() => self.read_only(&path),
@@ -241,9 +256,10 @@ impl Arguments {
         if path.is_dir() {
             self.words(["--tmpfs"]);
         } else {
-            self.words(["--ro-bind", "/dev/null"]);
+            self.words(["--ro-bind"]);
+            self.path(self.empty);
         }
-        self.0.push(path.into());
+        self.path(&path);
     }
 }
 

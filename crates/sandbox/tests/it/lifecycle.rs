@@ -1,0 +1,320 @@
+//! Runners that die, sandboxes that are left behind, directories that resist.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use sandbox::keep;
+use sandbox::limits::Limit;
+use sandbox::place::PlaceId;
+use sandbox::{Error, Sandbox};
+
+use crate::support::{
+    BackendKind, Ground, TRIAL, ask, bubblewrap_works, eventually, is_running, place_spec, remove,
+    repository, run, spec, unique_seconds,
+};
+
+/// A process that stands in for the runner, with a sandbox in which `command` has been run.
+fn runner(ground: &Ground, backend: &str, command: &str) -> (Child, String) {
+    let mut child = Command::new(TRIAL)
+        .args([
+            backend,
+            ground.root().to_str().unwrap(),
+            ground.path().join("source").to_str().unwrap(),
+            command,
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
+    assert!(said.ends_with("ready\n"), "{said}");
+    (child, said)
+}
+
+fn names(root: &Path) -> Vec<String> {
+    std::fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_killed_runner_leaves_neither_processes_nor_directories() {
+    for kind in BackendKind::available().await {
+        let backend = if kind == BackendKind::Local {
+            "local"
+        } else {
+            "bubblewrap"
+        };
+        let ground = Ground::new();
+        repository(ground.path());
+        let n = unique_seconds();
+        let (mut child, _) = runner(
+            &ground,
+            backend,
+            &format!(
+                "sleep {n} & setsid sh -c \"trap '' TERM HUP INT; while :; do sleep {n}; done\" & (setsid sleep {n} &); mkdir -p a/b; chmod 000 a"
+            ),
+        );
+        assert!(is_running(&format!("sleep\0{n}")));
+        assert_eq!(
+            names(&ground.root()).len(),
+            2,
+            "a place and a prepared repository"
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+        eventually("processes end", || !is_running(&format!("sleep\0{n}"))).await;
+        eventually("directories go", || names(&ground.root()).is_empty()).await;
+    }
+}
+
+#[tokio::test]
+async fn what_even_the_keeper_could_not_remove_is_reaped_by_the_next_run() {
+    let ground = Ground::new();
+    repository(ground.path());
+    let n = unique_seconds();
+    // The agent kills the runner's keeper, then the runner dies: nobody is left to clean.
+    let (mut child, _) = runner(
+        &ground,
+        "local",
+        &format!(
+            "setsid sleep {n} & p=$PPID; read -r l </proc/$p/stat; set -- ${{l##*) }}; echo keeper $2"
+        ),
+    );
+    let keepers = keepers_of(child.id());
+    assert_eq!(keepers.len(), 1);
+    // Stopped, it can do nothing until it is killed.
+    signal(keepers[0], "STOP");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    signal(keepers[0], "KILL");
+    eventually("the keeper is gone", || {
+        !Path::new(&format!("/proc/{}", keepers[0])).exists()
+    })
+    .await;
+    assert_eq!(names(&ground.root()).len(), 2);
+    assert!(is_running(&format!("sleep\0{n}")));
+
+    let backend = ground.local();
+    let living = ground.start(BackendKind::Local).await;
+    let orphans = backend.orphans().await.unwrap();
+    assert_eq!(orphans.len(), 2, "{orphans:?}");
+    assert!(!orphans.contains(living.id()));
+    for orphan in &orphans {
+        backend
+            .remove(orphan, Duration::from_secs(5))
+            .await
+            .unwrap();
+    }
+    assert!(!is_running(&format!("sleep\0{n}")));
+    assert!(backend.orphans().await.unwrap().is_empty());
+    assert_eq!(ask(&living, "echo ok").await.0, "ok\n");
+    remove(&living).await;
+}
+
+fn keepers_of(parent: u32) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        rest.split_ascii_whitespace().nth(1) == Some(&parent.to_string())
+    })
+    .collect()
+}
+
+fn signal(pid: u32, name: &str) {
+    assert!(
+        Command::new("kill")
+            .args([format!("-{name}"), pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+#[tokio::test]
+async fn a_living_runs_sandbox_is_nobodys_orphan() {
+    let ground = Ground::new();
+    repository(ground.path());
+    let (mut child, _) = runner(&ground, "local", ":");
+    let backend = ground.local();
+    assert!(backend.orphans().await.unwrap().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("directories go", || names(&ground.root()).is_empty()).await;
+}
+
+#[tokio::test]
+async fn directories_that_resist_are_removed() {
+    let ground = Ground::new();
+    let sandbox = ground.start(BackendKind::Local).await;
+    run(&sandbox, "mkdir -p x/y/z; echo a >x/y/z/f; chmod 000 x/y/z x/y x; d=; for i in $(seq 1 300); do d=$d/ddddddddddddddddddddd; done; python3 -S -c \"import os\nfor i in range(1200):\n  os.mkdir('d'); os.chdir('d')\"").await;
+    let before = std::time::Instant::now();
+    remove(&sandbox).await;
+    assert!(before.elapsed() < Duration::from_secs(10));
+    drop(sandbox);
+    assert!(names(&ground.root()).is_empty());
+}
+
+#[tokio::test]
+async fn two_sandboxes_of_one_name_do_not_meet_and_names_repeat_between_runs() {
+    let ground = Ground::new();
+    let first = ground.start(BackendKind::Local).await;
+    let prepared = ground.prepare(&ground.path().join("source"), None);
+    let second = Sandbox::start(ground.local(), spec(prepared), Duration::from_secs(10))
+        .await
+        .unwrap();
+    assert_eq!(first.id(), &PlaceId(String::from("run-instance-s1-a1")));
+    assert_eq!(second.id(), &PlaceId(String::from("run-instance-s1-a1.2")));
+    run(&first, "echo x >>README.md").await;
+    assert!(second.diff().await.unwrap().full.is_empty());
+    remove(&first).await;
+    assert_eq!(ask(&second, "echo ok").await.0, "ok\n");
+    remove(&second).await;
+}
+
+#[tokio::test]
+async fn limits_that_cannot_be_kept_are_refused_or_recorded() {
+    let ground = Ground::new();
+    let prepared = ground.prepare(&repository(ground.path()), None);
+    let mut spec = spec(prepared);
+    spec.place.limits.memory = Some(Limit {
+        value: 1 << 30,
+        explicit: false,
+    });
+    let sandbox = Sandbox::start(ground.local(), spec.clone(), Duration::from_secs(10))
+        .await
+        .unwrap();
+    assert_eq!(
+        sandbox.applied().unenforced,
+        ["filesystem", "network", "memory"]
+    );
+    remove(&sandbox).await;
+    spec.place.limits.memory = Some(Limit {
+        value: 1 << 30,
+        explicit: true,
+    });
+    let refused = Sandbox::start(ground.local(), spec, Duration::from_secs(10))
+        .await
+        .err()
+        .unwrap();
+    assert!(
+        matches!(&refused, Error::Unsupported { message } if message.contains("memory")),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_set_up_command_that_fails_fails_the_start_and_leaves_nothing() {
+    let ground = Ground::new();
+    let prepared = ground.prepare(&repository(ground.path()), None);
+    let mut spec = spec(prepared.clone());
+    spec.setup_commands = vec![
+        String::from("export READY=1"),
+        String::from("echo why >&2; false"),
+    ];
+    let error = Sandbox::start(ground.local(), spec.clone(), Duration::from_secs(10))
+        .await
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("echo why"), "{error}");
+    spec.setup_commands.pop();
+    let sandbox = Sandbox::start(ground.local(), spec, Duration::from_secs(10))
+        .await
+        .unwrap();
+    assert_eq!(ask(&sandbox, "echo $READY").await.0, "1\n");
+    remove(&sandbox).await;
+    drop((sandbox, prepared));
+    assert!(names(&ground.root()).is_empty());
+}
+
+#[tokio::test]
+async fn nothing_of_the_users_environment_gets_in() {
+    let ground = Ground::new();
+    let mut spec = spec(ground.prepare(&repository(ground.path()), None));
+    spec.place.environment = vec![
+        (String::from("ADDED"), String::from("a b'\n")),
+        (String::from("TERM"), String::from("xterm")),
+    ];
+    let sandbox = Sandbox::start(ground.local(), spec, Duration::from_secs(10))
+        .await
+        .unwrap();
+    let (output, _) = ask(&sandbox, "env -0 | tr '\\n\\0' '?\\n' | cut -d= -f1 | sort | tr '\\n' ' '; echo; echo \"$ADDED\" $TERM; env | grep -c CARGO").await;
+    assert!(output.starts_with("ADDED GIT_PAGER GIT_TERMINAL_PROMPT HOME LANG LOGNAME MANPAGER NPM_CONFIG_FUND NPM_CONFIG_PROGRESS NPM_CONFIG_UPDATE_NOTIFIER PAGER PATCHMILL_PLACE PATH PIP_"), "{output}");
+    assert!(output.contains("a b'\n xterm\n"), "{output}");
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn bubblewrap_confines() {
+    if !bubblewrap_works().await {
+        return;
+    }
+    let ground = Ground::new();
+    let hidden = ground.path().join("answers.jsonl");
+    std::fs::write(&hidden, "the answer").unwrap();
+    let mut spec = spec(ground.prepare(&repository(ground.path()), None));
+    spec.place.workdir = Some(String::from("/testbed-of-a-test"));
+    let mut settings = ground.settings();
+    settings.root = std::env::current_dir()
+        .unwrap()
+        .join(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("root-{}", std::process::id()));
+    settings.hidden = vec![
+        std::path::PathBuf::from("/usr/share/doc"),
+        std::path::PathBuf::from("/etc/hostname"),
+    ];
+    let root = settings.root.clone();
+    let backend = std::sync::Arc::new(
+        sandbox::place::bubblewrap::Bubblewrap::probe(settings)
+            .await
+            .unwrap(),
+    );
+    let sandbox = Sandbox::start(backend, spec, Duration::from_secs(10))
+        .await
+        .unwrap();
+    assert_eq!(sandbox.workdir(), "/testbed-of-a-test");
+    let script = format!(
+        "pwd; touch /usr/x /etc/x /x 2>/dev/null && echo WRITABLE; ls {root} /usr/share/doc /run /root/.ssh 2>/dev/null | grep -v -e : -e '^$'; cat /etc/hostname; cat {hidden} 2>/dev/null; \
+         ls /proc | grep -c '^[0-9]'; cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '; grep -E 'CapEff|NoNewPrivs' /proc/self/status; ls /var/run/docker.sock 2>/dev/null; \
+         mknod /dev/x b 8 0 2>/dev/null && echo DEVICE; mount -t tmpfs x /tmp 2>/dev/null && echo MOUNT; echo $HOME $TMPDIR; touch /tmp/t ~/t && echo ok; test -e /proc/1/root/{hidden} && echo ROOT",
+        root = root.display(),
+        hidden = hidden.display(),
+    );
+    let (output, _) = ask(&sandbox, &script).await;
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[0], "/testbed-of-a-test");
+    assert!(
+        lines[1].parse::<u32>().is_ok_and(|number| number < 12),
+        "only its own processes are seen: {output}"
+    );
+    assert_eq!(
+        &lines[2..],
+        [
+            "lo",
+            "CapEff:\t0000000000000000",
+            "NoNewPrivs:\t1",
+            "/agent /tmp",
+            "ok"
+        ],
+        "{output}"
+    );
+    remove(&sandbox).await;
+    drop(sandbox);
+    assert!(names(&root).is_empty());
+    std::fs::remove_dir(&root).unwrap();
+}
+
+#[test]
+fn the_keeper_starts_only_with_what_it_needs() {
+    let status = Command::new(TRIAL).arg(keep::ARGUMENT).status().unwrap();
+    assert_eq!(status.code(), Some(127));
+    let _ = place_spec();
+}
