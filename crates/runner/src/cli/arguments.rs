@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::layers::Options;
+use crate::layers::options;
+use crate::plan::GradeSelection;
 
 /// A SWE-bench-style batch task runner: a dataset of issues in; patches, trajectories, predictions and verdicts out
 #[derive(Debug, Parser)]
@@ -92,6 +94,10 @@ pub struct Config {
 pub enum Command {
     /// Solve the issues of a dataset, or one issue in one repository
     Run(Box<Run>),
+    /// Grade the patches of a run, or of a predictions file
+    Grade(Box<Grade>),
+    /// Do again what trajectories recorded, and say where it goes another way
+    Replay(Box<Replay>),
     /// Say what this machine has, what it lacks, and how to mend it
     Doctor(Doctor),
 }
@@ -160,4 +166,84 @@ pub struct Once {
     /// Say what would be done, and stop
     #[arg(long, help_heading = "Run")]
     pub dry_run: bool,
+}
+
+/// Which patches are graded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Only {
+    /// Those that no grading was concluded for
+    #[default]
+    Ungraded,
+    /// Those without a verdict
+    Unscored,
+    /// Those whose last grading failed
+    Infra,
+    /// All, again
+    All,
+}
+
+impl From<Only> for GradeSelection {
+    fn from(only: Only) -> Self {
+        match only {
+            Only::Ungraded => Self::Ungraded,
+            Only::Unscored => Self::Unscored,
+            Only::Infra => Self::Infra,
+            Only::All => Self::All,
+        }
+    }
+}
+
+/// `runner grade`.
+#[derive(Debug, Args)]
+pub struct Grade {
+    /// Directory of a run, or a predictions file (`.json`, `.jsonl`)
+    #[arg(value_name = "RUN|PREDICTIONS", value_hint = ValueHint::AnyPath)]
+    pub target: PathBuf,
+    /// Which patches
+    #[arg(long, value_name = "WHICH", default_value = "ungraded")]
+    pub only: Only,
+    /// Which instances; the dataset of a run is known
+    #[command(flatten)]
+    pub selection: options::Selection,
+    /// Where the tests run; a run is graded where it was made
+    #[command(flatten)]
+    pub sandbox: options::Sandbox,
+    /// How.
+    #[command(flatten)]
+    pub grading: options::Grading,
+    /// Gates.
+    #[command(flatten)]
+    pub gates: options::Gates,
+    /// Directory of the run that grading a predictions file makes [default: runs/<time>-<predictions>]
+    #[arg(long, short, help_heading = "Run", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub config: Config,
+}
+
+/// `runner replay`.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// Trajectories: documents (`.json`) or logs (`.jsonl`)
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Repository that they were recorded in
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with = "dataset")]
+    pub repo: Option<PathBuf>,
+    /// Dataset whose rows name the repositories
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub dataset: Option<PathBuf>,
+    /// Directory of repositories named `<owner>__<name>`, for rows without `repo_path`
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub repos: Option<PathBuf>,
+    /// Where commands run.
+    #[command(flatten)]
+    pub sandbox: options::Sandbox,
+    /// What tools and checks do.
+    #[command(flatten)]
+    pub acting: options::Acting,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub config: Config,
 }

@@ -27,6 +27,9 @@ pub enum Error {
     /// One issue in one repository cannot be worked on.
     #[error(transparent)]
     OneOff(#[from] one_off::Error),
+    /// A file is no trajectory.
+    #[error(transparent)]
+    Trajectory(#[from] crate::replay::Unreadable),
     /// The machine did not give what every command needs.
     #[error("could not set up this process")]
     Runtime {
@@ -86,6 +89,7 @@ impl Error {
             | Self::Dataset(_)
             | Self::Model(_)
             | Self::Prompt(_)
+            | Self::Trajectory(_)
             | Self::Sandbox(_)
             | Self::Usage { .. }
             | Self::Read { .. } => Exit::Usage,
@@ -114,7 +118,7 @@ impl Error {
             ],
             Self::Usage { hints, .. } => hints.clone(),
             Self::Sandbox(error) => error.hint().map(str::to_owned).into_iter().collect(),
-            Self::Read { .. } | Self::Runtime { .. } => Vec::new(),
+            Self::Trajectory(_) | Self::Read { .. } | Self::Runtime { .. } => Vec::new(),
         }
     }
 }

@@ -3,7 +3,9 @@
 pub mod arguments;
 mod doctor;
 mod error;
+mod grade;
 mod help;
+mod replay;
 mod resolve;
 mod run;
 
@@ -50,6 +52,8 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
 fn dispatch(cli: Cli, negated: Table, printer: &Printer) -> Result<Exit, Error> {
     match cli.command {
         Command::Run(command) => run::run(&command, negated, printer),
+        Command::Grade(command) => grade::grade(&command, negated, printer),
+        Command::Replay(command) => replay::replay(&command, negated, printer),
         Command::Doctor(command) => doctor::doctor(&command, printer),
     }
 }

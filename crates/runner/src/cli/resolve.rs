@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use super::arguments::{Once, Resume};
 use super::error::Error;
 use crate::layers::options::{
-    Agent, Batch, Grading, Model, NetworkName, Options, PartialName, PatchName, Patches, Sandbox,
-    SandboxName, Selection,
+    Acting, Agent, Gates, Grading, Model, NetworkName, Options, PartialName, PatchName, Patches,
+    Sandbox, SandboxName, Selection,
 };
 use crate::layers::values::{Amount, Cap, Count, Pair, Span};
 use crate::layers::{Resolved, Table};
@@ -32,21 +32,39 @@ pub(super) struct Settled {
     pub(super) secrets: Secrets,
 }
 
+/// Who the settings are for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Solver<'a> {
+    /// The model that the options name; its server may need a key.
+    Asked,
+    /// Nobody is asked; files show this name.
+    Named(&'a str),
+}
+
 /// Resolves everything that does not depend on the dataset.
 pub(super) fn settle(
     resolved: &Resolved,
     options: &Options,
     once: &Once,
+    solver: Solver<'_>,
 ) -> Result<Settled, Error> {
-    let choice = choice(&options.model)?;
     let environment = options.sandbox.env.clone().unwrap_or_default();
+    let (model, api_key) = match solver {
+        Solver::Named(name) => (name.to_owned(), None),
+        Solver::Asked => {
+            let choice = choice(&options.model)?;
+            let key = api_key(&choice, options.model.base_url.as_deref())?;
+            (choice.to_string(), key)
+        }
+    };
+    let headers = options.model.headers.iter().flatten();
     let secrets = Secrets {
-        api_key: api_key(&choice, options.model.base_url.as_deref())?,
-        headers: options.model.headers.iter().flatten().map(secret).collect(),
+        api_key,
+        headers: headers.map(secret).collect(),
         environment: environment.iter().map(secret).collect(),
     };
     Ok(Settled {
-        identity: identity(resolved, options, &environment)?,
+        identity: identity(resolved, options, model, &environment)?,
         operation: Operation {
             network_explicit: resolved.is_explicit("network"),
             ..operation(options, once)?
@@ -56,7 +74,7 @@ pub(super) fn settle(
 }
 
 /// The model asked for.
-pub(super) fn choice(model: &Model) -> Result<model::Choice, Error> {
+fn choice(model: &Model) -> Result<model::Choice, Error> {
     let Some(given) = &model.model else {
         return Err(Error::usage(
             "no model is given",
@@ -124,11 +142,13 @@ fn is_loopback(url: &str) -> bool {
 fn identity(
     resolved: &Resolved,
     options: &Options,
+    name: String,
     environment: &[Pair],
 ) -> Result<Identity, Error> {
     let Options {
         model,
         agent,
+        acting,
         sandbox,
         patches,
         ..
@@ -138,7 +158,7 @@ fn identity(
         .map(|pair| (pair.name.clone(), hex(&Sha256::digest(&pair.value))))
         .collect();
     Ok(Identity {
-        model: model.model.clone().unwrap_or_default(),
+        model: name,
         temperature: model.temperature.map(|amount| amount.0),
         max_output_tokens: model.max_output_tokens.map(|count| count.0),
         window: model.window.map(|count| count.0),
@@ -150,9 +170,9 @@ fn identity(
         sandbox_limits: sandbox_limits(resolved, sandbox),
         setup_commands: sandbox.setup_command.clone().unwrap_or_default(),
         environment_sha256,
-        must_patch: agent.must_patch.unwrap_or(true),
-        verify: agent.verify_command.clone(),
-        limits: agent_limits(agent)?,
+        must_patch: acting.must_patch.unwrap_or(true),
+        verify: acting.verify_command.clone(),
+        limits: agent_limits(agent, acting)?,
         paths: path_rules(patches),
         patch: match patches.patch {
             Some(PatchName::Full) => PatchKind::Full,
@@ -183,7 +203,7 @@ fn prompts(agent: &Agent) -> Result<Prompts, Error> {
     })
 }
 
-fn agent_limits(agent: &Agent) -> Result<AgentLimits, Error> {
+fn agent_limits(agent: &Agent, acting: &Acting) -> Result<AgentLimits, Error> {
     let default = AgentLimits::default();
     let steps = agent.max_steps.and_then(Cap::limit).map(|steps| {
         u32::try_from(steps.0).map_err(|_| {
@@ -201,9 +221,9 @@ fn agent_limits(agent: &Agent) -> Result<AgentLimits, Error> {
         max_rejections: agent.max_rejections.unwrap_or(default.max_rejections),
         max_format_errors: agent.max_format_errors.unwrap_or(default.max_format_errors),
         max_nudges: agent.max_nudges.unwrap_or(default.max_nudges),
-        command_timeout: span(agent.command_timeout, default.command_timeout),
-        max_command_timeout: default.max_command_timeout,
-        max_observation_bytes: agent
+        command_timeout: span(acting.command_timeout, default.command_timeout),
+        max_command_timeout: span(acting.max_command_timeout, default.max_command_timeout),
+        max_observation_bytes: acting
             .max_observation_bytes
             .and_then(|size| usize::try_from(size.0).ok())
             .unwrap_or(default.max_observation_bytes),
@@ -212,7 +232,7 @@ fn agent_limits(agent: &Agent) -> Result<AgentLimits, Error> {
 }
 
 /// The backend asked for.
-pub(super) fn sandbox_choice(sandbox: &Sandbox) -> SandboxChoice {
+fn sandbox_choice(sandbox: &Sandbox) -> SandboxChoice {
     match sandbox.sandbox {
         Some(SandboxName::Local) => SandboxChoice::Local,
         Some(SandboxName::Bubblewrap) => SandboxChoice::Bubblewrap,
@@ -221,7 +241,7 @@ pub(super) fn sandbox_choice(sandbox: &Sandbox) -> SandboxChoice {
 }
 
 /// The network asked for.
-pub(super) fn network(sandbox: &Sandbox) -> Network {
+fn network(sandbox: &Sandbox) -> Network {
     match sandbox.network {
         Some(NetworkName::Full) => Network::Full,
         Some(NetworkName::None) | None => Network::None,
@@ -229,7 +249,7 @@ pub(super) fn network(sandbox: &Sandbox) -> Network {
 }
 
 /// Limits of each sandbox; those that the user set must be enforced, defaults need not.
-pub(super) fn sandbox_limits(resolved: &Resolved, sandbox: &Sandbox) -> Limits {
+fn sandbox_limits(resolved: &Resolved, sandbox: &Sandbox) -> Limits {
     fn limit<T, U>(
         resolved: &Resolved,
         key: &str,
@@ -267,6 +287,7 @@ fn operation(options: &Options, once: &Once) -> Result<Operation, Error> {
         patches,
         grading,
         batch,
+        gates,
         ..
     } = options;
     let retry = once.retry.iter().map(|text| {
@@ -301,12 +322,12 @@ fn operation(options: &Options, once: &Once) -> Result<Operation, Error> {
         },
         retry: retry.collect::<Result<_, _>>()?,
         grace: span(batch.grace, default.grace),
-        max_infra_failures: batch
+        max_infra_failures: gates
             .max_infra_failures
             .unwrap_or(default.max_infra_failures),
         max_total_cost: batch.max_total_cost.and_then(Cap::limit).map(|cost| cost.0),
-        max_empty_patches: max_empty_patches(batch)?,
-        fail_under: fail_under(batch)?,
+        max_empty_patches: max_empty_patches(gates)?,
+        fail_under: fail_under(gates)?,
         durable: batch.durable.unwrap_or(default.durable),
         engine_wait: default.engine_wait,
         start_timeout: span(sandbox.start_timeout, default.start_timeout),
@@ -321,12 +342,12 @@ fn operation(options: &Options, once: &Once) -> Result<Operation, Error> {
 }
 
 /// Gradings at the same time.
-pub(super) fn grade_workers(grading: &Grading, default: usize) -> Result<usize, Error> {
+fn grade_workers(grading: &Grading, default: usize) -> Result<usize, Error> {
     at_least_one("grade-workers", grading.grade_workers, default)
 }
 
-fn max_empty_patches(batch: &Batch) -> Result<Option<usize>, Error> {
-    let limit = batch.max_empty_patches.and_then(Cap::limit);
+fn max_empty_patches(gates: &Gates) -> Result<Option<usize>, Error> {
+    let limit = gates.max_empty_patches.and_then(Cap::limit);
     limit
         .map(|count| {
             usize::try_from(count.0).map_err(|_| {
@@ -339,8 +360,8 @@ fn max_empty_patches(batch: &Batch) -> Result<Option<usize>, Error> {
         .transpose()
 }
 
-fn fail_under(batch: &Batch) -> Result<Option<f64>, Error> {
-    match batch.fail_under.and_then(Cap::limit) {
+fn fail_under(gates: &Gates) -> Result<Option<f64>, Error> {
+    match gates.fail_under.and_then(Cap::limit) {
         Some(Amount(share)) if share > 1.0 => Err(Error::usage(
             format!("--fail-under {share} is not a share from 0 to 1"),
             format!("for {share} % give {}", share / 100.0),

@@ -2,6 +2,8 @@
 
 mod finish;
 
+pub(super) use finish::Finish;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,10 +12,10 @@ use serde_json::json;
 
 use super::arguments::{Once, Run};
 use super::error::Error;
-use super::resolve;
+use super::resolve::{self, Solver};
 use crate::batch::{Batch, Preview, preview};
 use crate::clock;
-use crate::dispatcher::Audience;
+use crate::dispatcher::{Audience, RunEnd};
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
 use crate::one_off;
@@ -41,8 +43,7 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
     }
     let options = resolved.options()?;
     let rows = rows(&options, &command.once, printer)?;
-    let mut settled = resolve::settle(&resolved, &options, &command.once)?;
-    settled.operation.network_explicit = resolved.is_explicit("network");
+    let settled = resolve::settle(&resolved, &options, &command.once, Solver::Asked)?;
     warn_about(&resolved, &options, &rows, printer);
     let work = Work {
         settings: RunSettings {
@@ -102,15 +103,17 @@ fn run_directory(options: &Options, once: &Once) -> Result<PathBuf, Error> {
             "name its directory with --out",
         ));
     }
-    let subject = once
-        .repo
-        .as_deref()
-        .or(options.selection.dataset.as_deref());
+    let subject = once.repo.as_deref();
+    let subject = subject.or(options.selection.dataset.as_deref());
+    Ok(default_directory(clock::now(), subject))
+}
+
+/// `runs/<time>-<subject>`, in UTC.
+pub(super) fn default_directory(now: jiff::Timestamp, subject: Option<&Path>) -> PathBuf {
     let stem = subject
         .and_then(Path::file_stem)
         .map_or_else(|| "run".into(), |stem| stem.to_string_lossy());
-    let time = clock::now().strftime("%Y%m%d-%H%M%S").to_string();
-    Ok(Path::new("runs").join(format!("{time}-{stem}")))
+    Path::new("runs").join(format!("{}-{stem}", now.strftime("%Y%m%d-%H%M%S")))
 }
 
 /// What people should know before anything starts.
@@ -197,38 +200,48 @@ async fn batch(work: Work, once: &Once, printer: &Printer) -> Result<Exit, Error
     let run = RunDirectory::new(&settings.run_directory);
     ui::log(printer, &run.root().join("runner.log"));
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
-    let finish = finish::Finish {
+    let finish = Finish {
         run: run.clone(),
         repositories: repositories(&rows),
-        selected: rows.len() * usize::try_from(settings.operation.samples).unwrap_or(1),
+        selected: Some(rows.len() * usize::try_from(settings.operation.samples).unwrap_or(1)),
         graded: settings.operation.grade,
         started,
     };
     let only = rows.first().map(|row| row.instance.id.clone());
     let batch = Batch::open(settings, rows).await?;
+    let (exit, end) = work_through(batch, &finish, signals, printer).await?;
+    if let (Some(repository), Some(id), true) = (&once.repo, only, once.apply) {
+        finish.apply(&end, &id, repository, printer)?;
+    }
+    Ok(exit)
+}
+
+/// Runs a batch that was opened, shows its progress, and reports.
+pub(super) async fn work_through(
+    batch: Batch,
+    finish: &Finish,
+    signals: Signals,
+    printer: &Printer,
+) -> Result<(Exit, RunEnd), Error> {
     for warning in batch.warnings() {
         printer.warn(warning);
     }
-    printer.note(&format!("run directory: {}", run.root().display()));
-    let results = LiveResults::start(run, batch.ledger().clone(), finish.repositories.clone());
+    printer.note(&format!("run directory: {}", finish.run.root().display()));
+    let results = LiveResults::start(
+        finish.run.clone(),
+        batch.ledger().clone(),
+        finish.repositories.clone(),
+    );
+    let lines = ui::display::Lines::new(printer, batch.plan());
     let audience = Audience {
-        sinks: vec![
-            Box::new(ui::display::Lines::new(printer)),
-            Box::new(results),
-        ],
+        sinks: vec![Box::new(lines), Box::new(results)],
         ..Audience::default()
     };
     let bars = ui::display::bars(printer.clone(), audience.live.subscribe());
     let (end, ()) = tokio::join!(batch.run(audience, signals), bars);
     let end = end.map_err(Error::Broken)?;
     let exit = finish.report(&end, printer)?;
-    match (&once.repo, only) {
-        (Some(repository), Some(id)) if once.apply => {
-            finish.apply(&end, &id, repository, printer)?;
-            Ok(exit)
-        }
-        _ => Ok(exit),
-    }
+    Ok((exit, end))
 }
 
 /// `owner/name` of each row.

@@ -144,14 +144,6 @@ pub struct Agent {
         deserialize_with = "one_or_many"
     )]
     pub tools: Option<Vec<String>>,
-    /// Complete only with a non-empty diff that is not tests alone
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub must_patch: Option<bool>,
-    /// Shell command that must succeed in the sandbox before an attempt completes
-    #[arg(long, value_name = "COMMAND")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verify_command: Option<String>,
     /// Model replies before an attempt stops
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,6 +172,25 @@ pub struct Agent {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_nudges: Option<u32>,
+    /// Stop an attempt that repeats the same calls with the same results
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck_detection: Option<bool>,
+}
+
+/// What the agent's tools and checks do, whoever the model is: a replay needs these as the recording had them.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Agent and its limits")]
+#[serde(default)]
+pub struct Acting {
+    /// Complete only with a non-empty diff that is not tests alone
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub must_patch: Option<bool>,
+    /// Shell command that must succeed in the sandbox before an attempt completes
+    #[arg(long, value_name = "COMMAND")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify_command: Option<String>,
     /// Time for one command of the agent
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,10 +199,10 @@ pub struct Agent {
     #[arg(long, value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_observation_bytes: Option<Size>,
-    /// Stop an attempt that repeats the same calls with the same results
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    /// Longest time that the agent may ask for, for one command
+    #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stuck_detection: Option<bool>,
+    pub max_command_timeout: Option<Span>,
 }
 
 /// Sandbox backends that can be asked for.
@@ -385,6 +396,21 @@ pub struct Batch {
     #[arg(long, value_name = "DOLLARS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_total_cost: Option<Cap<Amount>>,
+    /// Time that running attempts have to end after a first signal
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Span>,
+    /// Sync every event of a trajectory to disk, not only its end
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durable: Option<bool>,
+}
+
+/// What makes the exit code other than 0.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Run")]
+#[serde(default)]
+pub struct Gates {
     /// Failures of the infrastructure that still give exit code 0
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -397,14 +423,6 @@ pub struct Batch {
     #[arg(long, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_under: Option<Cap<Amount>>,
-    /// Time that running attempts have to end after a first signal
-    #[arg(long, value_name = "TIME")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub grace: Option<Span>,
-    /// Sync every event of a trajectory to disk, not only its end
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub durable: Option<bool>,
 }
 
 fn json_object(text: &str) -> Result<Map<String, Value>, String> {
@@ -423,6 +441,9 @@ pub struct Options {
     /// How the agent works.
     #[command(flatten)]
     pub agent: Agent,
+    /// What its tools and checks do.
+    #[command(flatten)]
+    pub acting: Acting,
     /// Where commands run.
     #[command(flatten)]
     pub sandbox: Sandbox,
@@ -435,6 +456,9 @@ pub struct Options {
     /// How the batch is run.
     #[command(flatten)]
     pub batch: Batch,
+    /// What makes the exit code other than 0.
+    #[command(flatten)]
+    pub gates: Gates,
 }
 
 /// Keys that no flag has.
@@ -474,10 +498,12 @@ impl Options {
             selection: group(table)?,
             model: group(table)?,
             agent: group(table)?,
+            acting: group(table)?,
             sandbox: group(table)?,
             patches: group(table)?,
             grading: group(table)?,
             batch: group(table)?,
+            gates: group(table)?,
         })
     }
 
@@ -490,10 +516,12 @@ impl Options {
             serde_json::to_value(&self.selection)?,
             serde_json::to_value(&self.model)?,
             serde_json::to_value(&self.agent)?,
+            serde_json::to_value(&self.acting)?,
             serde_json::to_value(&self.sandbox)?,
             serde_json::to_value(&self.patches)?,
             serde_json::to_value(&self.grading)?,
             serde_json::to_value(&self.batch)?,
+            serde_json::to_value(&self.gates)?,
         ];
         let tables = groups.into_iter().filter_map(|group| match group {
             Value::Object(table) => Some(table),

@@ -22,7 +22,7 @@ fn every_default_is_a_setting_and_is_valid() {
     let resolved = load(&[], &[], Table::new()).unwrap();
     let options = resolved.options().unwrap();
     assert_eq!(options.batch.workers, Some(4));
-    assert_eq!(options.agent.must_patch, Some(true));
+    assert_eq!(options.acting.must_patch, Some(true));
     assert!(!resolved.is_explicit("workers"));
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::{Printer, Style, escape};
 use crate::cli::arguments::Progress;
 use crate::dispatcher::{AttemptStatus, LiveState, Sink};
+use crate::plan::Plan;
 
 /// How often the bars look at the running attempts.
 const REFRESH: Duration = Duration::from_millis(200);
@@ -27,12 +28,12 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// A sink that prints by `printer`.
-    pub fn new(printer: &Printer) -> Self {
+    /// A sink that prints by `printer` what becomes of `plan`.
+    pub fn new(printer: &Printer, plan: &Plan) -> Self {
         Self {
             printer: printer.clone(),
             finished: 0,
-            planned: 0,
+            planned: plan.jobs.len(),
         }
     }
 
@@ -111,7 +112,6 @@ fn name_of(key: &AttemptKey) -> String {
 impl Sink for Lines {
     fn on_event(&mut self, _at: jiff::Timestamp, event: &RunEvent) {
         match event {
-            RunEvent::RunStarted { planned, .. } => self.planned = *planned,
             RunEvent::AttemptFinished {
                 key,
                 outcome,
@@ -154,7 +154,8 @@ impl Sink for Lines {
             RunEvent::Interrupted { signal } => self.printer.warn(&format!(
                 "{signal}: running attempts end, patches are kept; once more ends them now"
             )),
-            RunEvent::AttemptStarted { .. }
+            RunEvent::RunStarted { .. }
+            | RunEvent::AttemptStarted { .. }
             | RunEvent::SandboxReady { .. }
             | RunEvent::GradeStarted { .. }
             | RunEvent::RunFinished { .. } => {}

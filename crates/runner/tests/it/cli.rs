@@ -12,6 +12,9 @@ fn the_help_of_every_command_is_pinned() {
         vec!["-h"],
         vec!["run", "--help"],
         vec!["run", "-h"],
+        vec!["grade", "--help"],
+        vec!["replay", "--help"],
+        vec!["doctor", "--help"],
     ] {
         let said = place.run(&command);
         assert_eq!((said.code, said.err.as_str()), (0, ""), "{command:?}");

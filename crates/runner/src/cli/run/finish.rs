@@ -20,7 +20,8 @@ use crate::ui::{self, Printer};
 pub(in crate::cli) struct Finish {
     pub(in crate::cli) run: RunDirectory,
     pub(in crate::cli) repositories: Repositories,
-    pub(in crate::cli) selected: usize,
+    /// Instances selected, once for each sample; `None` is all that the run has.
+    pub(in crate::cli) selected: Option<usize>,
     pub(in crate::cli) graded: bool,
     pub(in crate::cli) started: Instant,
 }
@@ -33,7 +34,7 @@ impl Finish {
         let rows = report::rows(&ledger, &self.repositories);
         let exit = Exit::of_code(end.exit_code);
         let span = report::Span {
-            selected: self.selected,
+            selected: self.selected.unwrap_or(rows.len()),
             elapsed: self.started.elapsed(),
             exit,
         };
