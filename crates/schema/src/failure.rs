@@ -12,7 +12,7 @@ pub enum ModelFailureKind {
     Billing,
     /// The server will never accept this request.
     BadRequest,
-    /// The server stayed busy through all retries.
+    /// The server stayed busy, unreachable or unreadable through all retries.
     Overloaded,
     /// No answer within the deadlines.
     Timeout,
@@ -161,5 +161,37 @@ impl<'de> Deserialize<'de> for FailureKind {
         String::deserialize(deserializer)?
             .parse()
             .map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for kind in FailureKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            let json = serde_json::to_string(&kind).unwrap();
+            assert_eq!(serde_json::from_str::<FailureKind>(&json).unwrap(), kind);
+        }
+        assert!("model".parse::<FailureKind>().is_err());
+    }
+
+    #[test]
+    fn only_a_refusal_counts_and_only_credentials_stop_the_run() {
+        for kind in FailureKind::ALL {
+            let handling = kind.handling();
+            let refused = kind == FailureKind::Model(ModelFailureKind::Refused);
+            assert_eq!(handling.counted, refused, "{kind}");
+            assert_eq!(handling.graded, refused, "{kind}");
+            assert_eq!(handling.infrastructure, !refused, "{kind}");
+            let credentials = matches!(
+                kind,
+                FailureKind::Model(ModelFailureKind::Auth | ModelFailureKind::Billing)
+            );
+            assert_eq!(handling.stops_run, credentials, "{kind}");
+            assert!(!credentials || handling.retry == Retry::Never, "{kind}");
+        }
     }
 }
