@@ -24,25 +24,41 @@ const MAX_ENTRIES: usize = 400;
 /// Line numbers that an error names.
 const NAMED_LINES: usize = 20;
 
+/// A path, absolute for the workspace and as the model wrote it for what it reads: where a repository lies may differ from run to run, and
+/// the same script must give the same requests.
+struct Place<'a> {
+    absolute: String,
+    written: &'a str,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.written)
+    }
+}
+
 impl Toolbox {
     pub(super) async fn edit(&mut self, edit: &Edit, limits: CallLimits) -> Result<Said, Trouble> {
-        let path = self.absolute(&edit.path);
+        let path = &Place {
+            absolute: self.absolute(&edit.path),
+            written: &edit.path,
+        };
         match &edit.command {
-            EditCommand::View { range } => self.view(&path, *range, limits).await,
-            EditCommand::Create { text } => self.create(&path, text).await,
-            EditCommand::Replace { old, new } => self.replace(&path, old, new).await,
-            EditCommand::Insert { after, text } => self.insert(&path, *after, text).await,
-            EditCommand::Undo => self.undo(&path).await,
+            EditCommand::View { range } => self.view(path, *range, limits).await,
+            EditCommand::Create { text } => self.create(path, text).await,
+            EditCommand::Replace { old, new } => self.replace(path, old, new).await,
+            EditCommand::Insert { after, text } => self.insert(path, *after, text).await,
+            EditCommand::Undo => self.undo(path).await,
         }
     }
 
     async fn view(
         &self,
-        path: &str,
+        path: &Place<'_>,
         range: Option<(u64, Option<u64>)>,
         limits: CallLimits,
     ) -> Result<Said, Trouble> {
-        if self.workspace.entry(path).await? == Some(EntryKind::Directory) {
+        if self.workspace.entry(&path.absolute).await? == Some(EntryKind::Directory) {
             if range.is_some() {
                 return Err(Trouble::Refused(format!(
                     "{path} is a directory; `view_range` is for files."
@@ -82,10 +98,10 @@ impl Toolbox {
         Ok(Said::done(shown.trim_end_matches('\n')))
     }
 
-    async fn list(&self, path: &str, limits: CallLimits) -> Result<Said, Trouble> {
+    async fn list(&self, path: &Place<'_>, limits: CallLimits) -> Result<Said, Trouble> {
         let script = format!(
             "cd -- {} && find . -maxdepth 2 ! -name . -name '.*' -prune -o -type d -exec printf '%s/\\n' {{}} + -o -print | LC_ALL=C sort | head -n {}",
-            super::search::quoted(path),
+            super::search::quoted(&path.absolute),
             MAX_ENTRIES + 2
         );
         let command = self.command(script, self.limits.command_timeout, limits);
@@ -112,15 +128,15 @@ impl Toolbox {
         Ok(Said::done(shown.trim_end_matches('\n')))
     }
 
-    async fn create(&mut self, path: &str, content: &str) -> Result<Said, Trouble> {
-        let before = match self.workspace.entry(path).await? {
+    async fn create(&mut self, path: &Place<'_>, content: &str) -> Result<Said, Trouble> {
+        let before = match self.workspace.entry(&path.absolute).await? {
             None => None,
             Some(EntryKind::Directory) => {
                 return Err(Trouble::Refused(format!("{path} is a directory.")));
             }
             Some(EntryKind::File | EntryKind::Other) => {
                 // An empty file is as good as none.
-                if self.workspace.read(path, 0).await.is_err() {
+                if self.workspace.read(&path.absolute, 0).await.is_err() {
                     return Err(Trouble::Refused(format!(
                         "{path} exists already and was not changed. Use `str_replace` or `insert` to change it; to replace all of it, remove it first."
                     )));
@@ -133,7 +149,7 @@ impl Toolbox {
         Ok(Said::done(format!("Created {path} ({lines} lines).")))
     }
 
-    async fn replace(&mut self, path: &str, old: &str, new: &str) -> Result<Said, Trouble> {
+    async fn replace(&mut self, path: &Place<'_>, old: &str, new: &str) -> Result<Said, Trouble> {
         if old.is_empty() {
             return Err(Trouble::Refused(
                 "`old_str` is empty; use `insert` to add text, `create` to make a file.".to_owned(),
@@ -161,7 +177,7 @@ impl Toolbox {
         Ok(Said::done(changed_snippet(path, &changed, line, lines)))
     }
 
-    async fn insert(&mut self, path: &str, after: u64, new: &str) -> Result<Said, Trouble> {
+    async fn insert(&mut self, path: &Place<'_>, after: u64, new: &str) -> Result<Said, Trouble> {
         let text = self.open(path).await?;
         let count = text.lines().count();
         let after = usize::try_from(after).unwrap_or(usize::MAX);
@@ -186,16 +202,16 @@ impl Toolbox {
         )))
     }
 
-    async fn undo(&mut self, path: &str) -> Result<Said, Trouble> {
-        let Some(change) = self.undo.last(path) else {
+    async fn undo(&mut self, path: &Place<'_>) -> Result<Said, Trouble> {
+        let Some(change) = self.undo.last(&path.absolute) else {
             return Err(Trouble::Refused(format!(
                 "This tool has no change of {path} left to take back."
             )));
         };
-        let now = match self.workspace.entry(path).await? {
+        let now = match self.workspace.entry(&path.absolute).await? {
             None => None,
             Some(EntryKind::File | EntryKind::Directory | EntryKind::Other) => {
-                Some(self.workspace.read(path, MAX_FILE).await?)
+                Some(self.workspace.read(&path.absolute, MAX_FILE).await?)
             }
         };
         if !change.left(now.as_deref()) {
@@ -204,30 +220,30 @@ impl Toolbox {
             )));
         }
         let said = if let Some(before) = &change.before {
-            self.workspace.write(path, before).await?;
+            self.workspace.write(&path.absolute, before).await?;
             format!("{path} is as it was before the last change.")
         } else {
-            self.workspace.remove(path).await?;
+            self.workspace.remove(&path.absolute).await?;
             format!("{path} is removed; it did not exist before.")
         };
-        self.undo.forget_last(path);
+        self.undo.forget_last(&path.absolute);
         Ok(Said::done(said))
     }
 
     /// Reads a text file, or says in the model's terms why it cannot be.
-    async fn open(&self, path: &str) -> Result<Text, Trouble> {
-        let bytes = match self.workspace.read(path, MAX_FILE).await {
+    async fn open(&self, path: &Place<'_>) -> Result<Text, Trouble> {
+        let bytes = match self.workspace.read(&path.absolute, MAX_FILE).await {
             Ok(bytes) => bytes,
             Err(error) => return Err(self.unreadable(path, error.into()).await),
         };
         Text::read(bytes).map_err(|why| Trouble::Refused(format!("{path} {why}")))
     }
 
-    async fn unreadable(&self, path: &str, trouble: Trouble) -> Trouble {
+    async fn unreadable(&self, path: &Place<'_>, trouble: Trouble) -> Trouble {
         let Trouble::Refused(message) = trouble else {
             return trouble;
         };
-        match self.workspace.entry(path).await {
+        match self.workspace.entry(&path.absolute).await {
             Ok(None) => Trouble::Refused(format!(
                 "{path} does not exist. The repository is at {}.",
                 self.workdir
@@ -243,7 +259,7 @@ impl Toolbox {
         }
     }
 
-    async fn store(&mut self, path: &str, text: Text, changed: &str) -> Result<(), Trouble> {
+    async fn store(&mut self, path: &Place<'_>, text: Text, changed: &str) -> Result<(), Trouble> {
         let bytes = text.encode(changed).ok_or_else(|| {
             Trouble::Refused(format!(
                 "{path} is not in UTF-8 but in an encoding of one byte a character, which has no place for some character of the new text; nothing was changed."
@@ -254,17 +270,17 @@ impl Toolbox {
 
     async fn write(
         &mut self,
-        path: &str,
+        path: &Place<'_>,
         before: Option<Vec<u8>>,
         after: &[u8],
     ) -> Result<(), Trouble> {
-        self.workspace.write(path, after).await?;
-        self.undo.remember(path, before, after);
+        self.workspace.write(&path.absolute, after).await?;
+        self.undo.remember(&path.absolute, before, after);
         Ok(())
     }
 }
 
-fn changed_snippet(path: &str, changed: &str, line: usize, lines: usize) -> String {
+fn changed_snippet(path: &Place<'_>, changed: &str, line: usize, lines: usize) -> String {
     let first = line.saturating_sub(CONTEXT).max(1);
     let last = line.saturating_add(lines - 1).saturating_add(CONTEXT);
     let snippet = numbered(changed, first, last, 4_000);
@@ -276,7 +292,7 @@ fn changed_snippet(path: &str, changed: &str, line: usize, lines: usize) -> Stri
         .to_owned()
 }
 
-fn not_found(path: &str, text: &Text, old: &str) -> String {
+fn not_found(path: &Place<'_>, text: &Text, old: &str) -> String {
     let near = nearest::describe(text.as_str(), old);
     format!(
         "`old_str` does not occur in {path}; nothing was changed. White space must match exactly.{}",
@@ -284,7 +300,7 @@ fn not_found(path: &str, text: &Text, old: &str) -> String {
     )
 }
 
-fn several(path: &str, text: &Text, places: &[usize]) -> String {
+fn several(path: &Place<'_>, text: &Text, places: &[usize]) -> String {
     let lines: Vec<String> = places
         .iter()
         .take(NAMED_LINES)
