@@ -13,7 +13,9 @@ use agent::ports::{Clock, Observer};
 use agent::{Attempt, Ending};
 use sandbox::Sandbox;
 use schema::journal::{PatchSummary, Seconds};
-use schema::{AttemptKey, FailureKind, FormatVersion, Header, ModelFailureKind, Outcome, Record, Task, Usage};
+use schema::{
+    AttemptKey, FailureKind, FormatVersion, Header, ModelFailureKind, Outcome, Record, Task, Usage,
+};
 use sha2::{Digest, Sha256};
 
 use self::context::{Context, Entry, Failure, permit};
@@ -273,7 +275,8 @@ impl Life<'_> {
     async fn tell_divergence(&self) {
         let diverged = self.rerun.as_ref().and_then(|rerun| rerun.divergence());
         if let Some(divergence) = diverged {
-            self.log.line(format!("the record diverged at {divergence}"));
+            self.log
+                .line(format!("the record diverged at {divergence}"));
             self.reports
                 .warn(format!(
                     "{} went another way than its record and went on live from {divergence}",

@@ -107,7 +107,11 @@ impl Rerun {
     }
 
     /// The observer for the rerun: compares, then lets `inner` see.
-    pub fn observer(self: &Arc<Self>, inner: Arc<dyn Observer>, workdir: &str) -> Arc<dyn Observer> {
+    pub fn observer(
+        self: &Arc<Self>,
+        inner: Arc<dyn Observer>,
+        workdir: &str,
+    ) -> Arc<dyn Observer> {
         Arc::new(RerunObserver {
             rerun: Arc::clone(self),
             recorded: Volatile::of(&self.workdir),

@@ -71,46 +71,67 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Creates a directory for something that goes with this runner; its keepers remove it when the runner is gone.
-pub(crate) fn create_kin(root: &Path) -> io::Result<PathBuf> {
+/// A path for a directory that goes with this runner: its name alone says whose it is.
+pub(crate) fn kin_path(root: &Path) -> PathBuf {
     static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let path = root.join(format!("{}{number}", kin()));
+    root.join(format!("{}{number}", kin()))
+}
+
+/// Creates a directory for something that goes with this runner; its keepers remove it when the runner is gone.
+pub(crate) fn create_kin(root: &Path) -> io::Result<PathBuf> {
+    let path = kin_path(root);
     create_private(&path)?;
     Ok(path)
 }
 
-/// Creates a place's directory. Its name says whose it is and is the same in every run of the same name, so that prompts are too.
+/// Creates a place's directory. Its name is the same in every run of the same name, so that prompts are too; a file in it says whose it is.
+///
+/// It is made under a name that says whose it is and then renamed: a runner that dies in between leaves nothing that nobody owns.
 pub(crate) fn create(root: &Path, labels: &Labels) -> Result<(PlaceId, PathBuf), Error> {
     let name = name(labels);
-    let operation = |path: &Path| format!("create the private directory {}", path.display());
+    let failed = |error| {
+        let path = root.join(&name);
+        Error::start(
+            format!("create the private directory {}", path.display()),
+            error,
+        )
+    };
+    let made = create_kin(root).map_err(failed)?;
+    let moved = fill(&made, labels).and_then(|()| settle(&made, root, &name));
+    if moved.is_err() {
+        let _ = removal::remove_tree(&made);
+    }
+    moved.map_err(failed)
+}
+
+/// Gives a directory the first of its names that is free.
+fn settle(made: &Path, root: &Path, name: &str) -> io::Result<(PlaceId, PathBuf)> {
     for number in 1..=99 {
         let name = if number == 1 {
-            name.clone()
+            name.to_owned()
         } else {
             format!("{name}.{number}")
         };
         let path = root.join(&name);
-        match create_private(&path) {
-            Ok(()) => {
-                fill(&path, labels).map_err(|error| Error::start(operation(&path), error))?;
-                return Ok((PlaceId(name), path));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if is_abandoned(&path) && removal::remove_tree(&path).is_ok() {
-                    create_private(&path)
-                        .and_then(|()| fill(&path, labels))
-                        .map_err(|error| Error::start(operation(&path), error))?;
-                    return Ok((PlaceId(name), path));
-                }
-            }
-            Err(error) => return Err(Error::start(operation(&path), error)),
+        let mut moved = fs::rename(made, &path);
+        if is_taken(&moved) && is_abandoned(&path) && removal::remove_tree(&path).is_ok() {
+            moved = fs::rename(made, &path);
+        }
+        if !is_taken(&moved) {
+            return moved.map(|()| (PlaceId(name), path));
         }
     }
-    Err(Error::start(
-        operation(&root.join(name)),
-        io::Error::from(io::ErrorKind::AlreadyExists),
-    ))
+    Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+fn is_taken(moved: &io::Result<()>) -> bool {
+    moved.as_ref().is_err_and(|error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
+        )
+    })
 }
 
 fn fill(path: &Path, labels: &Labels) -> io::Result<()> {

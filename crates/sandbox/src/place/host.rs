@@ -170,14 +170,21 @@ impl HostPlaces {
         if let Some(place) = known.and_then(|place| place.upgrade()) {
             place.stop_all(deadline).await?;
         }
+        // Half removed it may lack what says whose it is: the new name says that, so that the next runner finds the rest of it.
+        let grave = directory::kin_path(&self.settings.root);
         let work = tokio::task::spawn_blocking(move || {
             if !mine && path.exists() {
                 tree::end_strays(&tree::mark(&path));
             }
-            removal::remove_tree(&path).or_else(|_| {
+            let rest = if std::fs::rename(&path, &grave).is_ok() {
+                grave
+            } else {
+                path.clone()
+            };
+            removal::remove_tree(&rest).or_else(|_| {
                 // Somebody may still be writing there: a stray whose keeper was killed.
                 tree::end_strays(&tree::mark(&path));
-                removal::remove_tree(&path)
+                removal::remove_tree(&rest)
             })
         });
         match timeout(deadline, work).await {

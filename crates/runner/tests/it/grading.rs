@@ -1,0 +1,123 @@
+//! Patches graded as they appear.
+
+use std::fs;
+
+use schema::RunEvent;
+use schema::grading::{PatchApplication, Verdict};
+use schema::journal::GradeSummary;
+use serde_json::{Value, json};
+
+use crate::fixture::Fixture;
+
+fn grades(fixture: &Fixture) -> Vec<(String, GradeSummary)> {
+    let mut grades: Vec<_> = fixture
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            RunEvent::GradeFinished { key, grade, .. } => {
+                Some((key.instance_id.to_string(), grade))
+            }
+            _ => None,
+        })
+        .collect();
+    grades.sort_by(|a, b| a.0.cmp(&b.0));
+    grades
+}
+
+fn verdict(fixture: &Fixture, index: usize, grading: u32) -> Verdict {
+    let path = format!(
+        "instances/{}/s1-a1/grade-{grading}/verdict.json",
+        fixture.id(index)
+    );
+    serde_json::from_slice(&fs::read(fixture.file(&path)).unwrap()).unwrap()
+}
+
+#[test]
+fn patches_are_judged_by_the_rows_own_tests_in_a_fresh_sandbox() {
+    let mut fixture = Fixture::new(5);
+    fixture.script_of(0, &["echo good > value.txt"]);
+    // The agent's file is in the place of one of the grader's, which has the last word.
+    fixture.script_of(1, &["echo good > value.txt; echo forged > check.txt"]);
+    fixture.script_of(2, &["echo good > value.txt; rm keep.txt"]);
+    // What the agent leaves outside of its patch is not there when the patch is graded.
+    fixture.script_of(
+        3,
+        &["echo x > new.txt; echo good > $HOME/value.txt; echo 'value.txt' > .git/info/exclude"],
+    );
+    fixture.script_of(4, &["true", "ls", "pwd"]);
+    let check = "diff --git a/check.txt b/check.txt\nnew file mode 100644\n--- /dev/null\n+++ b/check.txt\n@@ -0,0 +1 @@\n+real\n";
+    fixture.change(1, "test_patch", json!(check));
+    fixture.change(
+        1,
+        "eval_script",
+        json!("grep -q good value.txt && echo 'ok 1 - value'\ngrep -q real check.txt && echo 'ok 2 - keep'\n"),
+    );
+    let said = fixture.run(&["--model", "script:scripts", "--grade", "--max-steps", "3"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let resolved: Vec<bool> = grades(&fixture)
+        .iter()
+        .map(|(_, grade)| grade.resolved)
+        .collect();
+    assert_eq!(resolved, [true, true, false, false, false]);
+
+    let first = verdict(&fixture, 0, 1);
+    assert_eq!(first.application, PatchApplication::Applied);
+    assert_eq!(first.exit_code, Some(0));
+    assert_eq!(first.fail_to_pass.success, ["value"]);
+    assert_eq!(verdict(&fixture, 2, 1).pass_to_pass.failure, ["keep"]);
+    assert_eq!(verdict(&fixture, 4, 1).application, PatchApplication::Empty);
+    let report = fixture.file(&format!(
+        "instances/{}/s1-a1/grade-1/report.json",
+        fixture.id(0)
+    ));
+    let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    assert_eq!(report[fixture.id(0)]["resolved"], true);
+    fixture.assert_clean();
+}
+
+#[test]
+fn a_script_that_takes_too_long_is_judged_by_what_it_printed() {
+    let mut fixture = Fixture::new(1);
+    fixture.script(&["echo good > value.txt"]);
+    fixture.change(
+        0,
+        "eval_script",
+        json!("echo 'ok 1 - value'\necho 'ok 2 - keep'\nsleep 600\n"),
+    );
+    let said = fixture.run(&["--grade", "--grade-timeout", "1"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let verdict = verdict(&fixture, 0, 1);
+    assert!(verdict.timed_out);
+    assert!(!verdict.resolved);
+    let log = fixture.file(&format!(
+        "instances/{}/s1-a1/grade-1/test_output.txt",
+        fixture.id(0)
+    ));
+    assert!(fs::read_to_string(log).unwrap().contains("ok 2 - keep"));
+    fixture.assert_clean();
+}
+
+#[test]
+fn patches_without_a_verdict_are_graded_when_the_run_is_taken_up_again() {
+    let fixture = Fixture::new(3);
+    fixture.script(&["echo good > value.txt"]);
+    assert_eq!(fixture.run(&[]).code, 0);
+    assert!(grades(&fixture).is_empty());
+    let said = fixture.run(&["--resume", "--grade", "--fail-under", "1"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(grades(&fixture).len(), 3);
+    let said = fixture.run(&["--resume", "--grade"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(grades(&fixture).len(), 3);
+}
+
+#[test]
+fn rows_that_cannot_be_graded_are_an_error_before_anything_starts() {
+    let mut fixture = Fixture::new(1);
+    fixture.script(&["echo good > value.txt"]);
+    fixture.change(0, "log_parser", json!("no_such_parser"));
+    let said = fixture.run(&["--grade"]);
+    assert_eq!(said.code, 2, "{}", said.all());
+    assert!(said.err.contains("no_such_parser"), "{}", said.err);
+    assert!(!fixture.file("run.json").exists());
+}

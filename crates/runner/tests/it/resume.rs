@@ -1,0 +1,182 @@
+//! Runs that are taken up again.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use schema::{AttemptKey, Event, Outcome, RunEvent};
+use serde_json::json;
+
+use crate::fixture::{Fixture, signal};
+
+/// Deaths of the runner in the test of deaths.
+const DEATHS: usize = 20;
+
+/// No instance that an attempt settled is tried again.
+fn assert_nothing_done_twice(events: &[RunEvent]) {
+    let mut settled: HashMap<(String, u32), AttemptKey> = HashMap::new();
+    for event in events {
+        match event {
+            RunEvent::AttemptStarted { key, .. } => {
+                let sample = (key.instance_id.to_string(), key.sample);
+                assert!(!settled.contains_key(&sample), "{key} after {settled:?}");
+            }
+            RunEvent::AttemptFinished { key, outcome, .. } if outcome.is_final() => {
+                let sample = (key.instance_id.to_string(), key.sample);
+                settled.insert(sample, key.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_runner_dies_again_and_again_ends_like_an_undisturbed_one() {
+    let commands = ["cat value.txt", "sleep 0.05", "echo good > value.txt"];
+    let undisturbed = Fixture::new(12);
+    undisturbed.script(&commands);
+    assert_eq!(undisturbed.run(&["--workers", "4"]).code, 0);
+    let expected: Vec<_> = undisturbed.predictions();
+
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut deaths = 0;
+    while deaths < DEATHS {
+        let fixture = Fixture::new(12);
+        fixture.script(&commands);
+        loop {
+            let resume: &[&str] = if fixture.file("writers").exists() {
+                &["--resume"]
+            } else {
+                &[]
+            };
+            let mut child = fixture.start(&[&["--workers", "4"], resume].concat());
+            if deaths < DEATHS {
+                std::thread::sleep(Duration::from_millis(random.u64(20..600)));
+                signal(&child, Signal::KILL);
+            }
+            let status = child.wait().unwrap();
+            if status.code().is_some() {
+                assert_eq!(status.code(), Some(0), "{status}");
+                break;
+            }
+            deaths += 1;
+        }
+        assert_eq!(fixture.predictions(), expected);
+        assert_nothing_done_twice(&fixture.events());
+        fixture.assert_clean();
+    }
+}
+
+#[test]
+fn a_changed_setting_is_refused_by_name_and_an_operational_one_is_not() {
+    let mut fixture = Fixture::new(2);
+    fixture.script(&["echo good > value.txt"]);
+    assert_eq!(fixture.run(&[]).code, 0);
+    let said = fixture.run(&[]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("--resume"), "{}", said.err);
+    let said = fixture.run(&["--resume", "--max-steps", "9"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("max_steps"), "{}", said.err);
+    let said = fixture.run(&["--resume", "--workers", "7", "--samples", "2"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(fixture.outcomes().len(), 4);
+    assert_nothing_done_twice(&fixture.events());
+
+    fixture.change(1, "problem_statement", json!("Something else."));
+    let said = fixture.run(&["--resume", "--samples", "2"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains(&fixture.id(1)), "{}", said.err);
+}
+
+#[test]
+fn retries_make_new_attempts_and_keep_the_old_ones() {
+    let fixture = Fixture::new(2);
+    fixture.script(&["true"]);
+    let flags = ["--max-steps", "1"];
+    assert_eq!(fixture.run(&flags).code, 0);
+    fixture.script(&["echo good > value.txt"]);
+    let id = fixture.id(1);
+    let said = fixture.run(&["--max-steps", "1", "--resume", "--retry", &id]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    for attempt in ["s1-a1", "s1-a2"] {
+        let log = fixture.file(&format!("instances/{id}/{attempt}/trajectory.jsonl"));
+        assert!(log.exists(), "{attempt}");
+    }
+    let patches: Vec<bool> = fixture
+        .predictions()
+        .iter()
+        .map(|prediction| prediction.model_patch.contains("+good"))
+        .collect();
+    assert_eq!(patches, [false, true]);
+}
+
+#[test]
+fn an_unfinished_attempt_is_done_again_from_its_record_and_goes_on_live() {
+    let fixture = Fixture::new(1);
+    // The mark outside the repository is what tells the live part from the recorded one.
+    let mark = fixture.place.path().join("mark");
+    let wait = format!("until test -e {}; do sleep 0.02; done", mark.display());
+    fixture.script(&["echo good > value.txt", &wait]);
+    let mut child = fixture.start(&[]);
+    crate::fixture::wait("the second command runs", || {
+        let log = fixture.file(&format!(
+            "instances/{}/s1-a1/trajectory.jsonl",
+            fixture.id(0)
+        ));
+        fs::read_to_string(log).is_ok_and(|text| text.matches("\"tool_started\"").count() == 2)
+    });
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    fs::write(&mark, "").unwrap();
+
+    // Of this script only the last reply is used: what comes before it is answered from the record.
+    fixture.script(&["echo never", "echo never"]);
+    let said = fixture.run(&["--resume=replay"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let trajectory = fixture.trajectory(0);
+    assert_eq!(trajectory.header.attempt, 2);
+    assert_eq!(trajectory.outcome(), Some(&Outcome::Completed));
+    let replies = trajectory
+        .events
+        .iter()
+        .filter(|record| matches!(record.event, Event::Replied { .. }));
+    assert_eq!(replies.count(), 3);
+    assert!(
+        !fixture
+            .events()
+            .iter()
+            .any(|event| matches!(event, RunEvent::Warning { .. }))
+    );
+    assert!(fixture.predictions()[0].model_patch.contains("+good"));
+    fixture.assert_clean();
+}
+
+#[test]
+fn a_record_that_diverges_is_left_for_the_live_model() {
+    let fixture = Fixture::new(1);
+    let outside = fixture.place.write("outside", "one\n");
+    let wait = "sleep 600 # until it is killed";
+    fixture.script(&[&format!("cat {}", outside.display()), wait]);
+    let mut child = fixture.start(&[]);
+    crate::fixture::wait("the second command runs", || {
+        let log = fixture.file(&format!(
+            "instances/{}/s1-a1/trajectory.jsonl",
+            fixture.id(0)
+        ));
+        fs::read_to_string(log).is_ok_and(|text| text.matches("\"tool_started\"").count() == 2)
+    });
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    fixture.place.write("outside", "two\n");
+    fixture.script(&["echo never", "echo good > value.txt"]);
+    let said = fixture.run(&["--resume=replay"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let warned = fixture.events().iter().any(|event| {
+        matches!(event, RunEvent::Warning { message } if message.contains("one") && message.contains("two"))
+    });
+    assert!(warned, "{:?}", fixture.events());
+    assert!(fixture.predictions()[0].model_patch.contains("+good"));
+    fixture.assert_clean();
+}
