@@ -83,6 +83,9 @@ pub struct Store {
     pub ledger: Ledger,
 }
 
+/// Samples that the exit code looks at.
+pub type Selected = HashSet<(InstanceId, u32)>;
+
 /// Whoever watches.
 #[derive(Default)]
 pub struct Audience {
@@ -104,7 +107,7 @@ pub async fn run(
     store: Store,
     policy: Policy,
     plan: Plan,
-    selected: HashSet<(InstanceId, u32)>,
+    selected: Selected,
     executor: Arc<dyn Executor>,
     stop: Stop,
     audience: Audience,
@@ -141,7 +144,7 @@ pub async fn run(
 struct Dispatcher {
     store: Store,
     policy: Policy,
-    selected: HashSet<(InstanceId, u32)>,
+    selected: Selected,
     executor: Arc<dyn Executor>,
     stop: Stop,
     audience: Audience,

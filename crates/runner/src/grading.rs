@@ -29,7 +29,7 @@ pub const PROFILE: &str = "sealed";
 /// Grades one patch.
 pub async fn grade(context: &Context, job: &GradeJob) -> GradeEnd {
     let started = Instant::now();
-    match Grading::new(context, job).await {
+    match Grading::judge(context, job).await {
         Ok(Some(verdict)) => GradeEnd::Finished {
             grade: GradeSummary {
                 resolved: verdict.resolved,
@@ -59,9 +59,9 @@ struct Grading<'a> {
 
 impl Grading<'_> {
     /// Grades; `None` when the run was told to end.
-    async fn new(context: &Context, job: &GradeJob) -> Result<Option<Verdict>, Failure> {
+    async fn judge(context: &Context, job: &GradeJob) -> Result<Option<Verdict>, Failure> {
         let entry = context.entry(job.row)?;
-        let spec = grade::spec(&entry.row.answer).map_err(ungradable)?;
+        let spec = grade::spec(&entry.row.answer).map_err(|error| ungradable(&error))?;
         let directory = context.run.attempt(&job.key).grading(job.grading);
         fs::create_dir_all(&directory)
             .map_err(|error| Failure::file("create", &directory, &error))?;
@@ -73,10 +73,10 @@ impl Grading<'_> {
             directory,
             cancel: context.stop.cancel.clone(),
         };
-        grading.judge().await
+        grading.start().await
     }
 
-    async fn judge(&self) -> Result<Option<Verdict>, Failure> {
+    async fn start(&self) -> Result<Option<Verdict>, Failure> {
         let patch = self.patch()?;
         if patch.is_empty() {
             let verdict = self.verdict(PatchApplication::Empty, None)?;
@@ -181,14 +181,13 @@ impl Grading<'_> {
 
     fn keep_log(&self, captured: Captured) -> Result<(End, Vec<u8>), Failure> {
         let mut log = Vec::new();
-        match captured.spool {
-            Some(mut spool) => spool
+        if let Some(mut spool) = captured.spool {
+            spool
                 .copy_to(&mut log)
-                .map_err(|error| Failure::file("read the test log of", &self.directory, &error))?,
-            None => {
-                log.extend_from_slice(&captured.head);
-                log.extend_from_slice(&captured.tail);
-            }
+                .map_err(|error| Failure::file("read the test log of", &self.directory, &error))?;
+        } else {
+            log.extend_from_slice(&captured.head);
+            log.extend_from_slice(&captured.tail);
         }
         self.write("test_output.txt", &log)?;
         Ok((captured.end, log))
@@ -250,10 +249,10 @@ struct Ran {
     end: End,
 }
 
-fn ungradable(error: grade::SpecError) -> Failure {
+fn ungradable(error: &grade::SpecError) -> Failure {
     Failure {
         kind: FailureKind::Check,
-        message: chain(&error),
+        message: chain(error),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an attempt leaves while it runs: its trajectory, and a log for people.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -268,7 +269,7 @@ fn describe(event: &Event) -> Option<String> {
                 seconds(run.elapsed_ms)
             );
             if let Some(code) = run.exit_code {
-                line.push_str(&format!(", exit code {code}"));
+                let _ = write!(line, ", exit code {code}");
             }
             if run.timed_out {
                 line.push_str(", timed out");

@@ -48,6 +48,12 @@ pub struct RunFile {
     pub operation: Operation,
 }
 
+/// The part of `run.json` that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: FormatVersion,
+}
+
 /// Paths of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDirectory {
@@ -122,10 +128,6 @@ impl RunDirectory {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             text => text.at("read", &path)?,
         };
-        #[derive(Deserialize)]
-        struct Versioned {
-            schema_version: FormatVersion,
-        }
         let malformed = |error: serde_json::Error| Error::Format {
             path: path.clone(),
             message: error.to_string(),

@@ -15,7 +15,10 @@ impl Toolbox {
     ) -> Result<Said, Trouble> {
         let path = self.absolute(search.path.as_deref().unwrap_or(""));
         if self.workspace.entry(&path).await?.is_none() {
-            return Ok(Said::refused(format!("{} does not exist.", search.path.as_deref().unwrap_or_default())));
+            return Ok(Said::refused(format!(
+                "{} does not exist.",
+                search.path.as_deref().unwrap_or_default()
+            )));
         }
         let script = script(search, &path, &self.workdir);
         let command = self.command(script, self.limits.command_timeout, limits);

@@ -16,7 +16,7 @@ use crate::store::{AttemptDirectory, atomic};
 const QUIET_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time for the diff.
-const DIFF_LIMIT: Duration = Duration::from_secs(120);
+const DIFF_LIMIT: Duration = Duration::from_mins(2);
 
 /// What the workspace held at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

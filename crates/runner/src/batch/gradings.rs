@@ -1,6 +1,6 @@
 //! Batches that only grade: patches of an existing run, or of a predictions file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Write;
 use std::sync::Arc;
@@ -92,11 +92,11 @@ impl Batch {
 }
 
 fn check_predictions(predictions: &[Prediction], rows: &[Row]) -> Result<(), Error> {
-    let known: HashMap<&InstanceId, ()> = rows.iter().map(|row| (&row.instance.id, ())).collect();
+    let known: HashSet<&InstanceId> = rows.iter().map(|row| &row.instance.id).collect();
     let mut seen = HashMap::new();
     for (index, prediction) in predictions.iter().enumerate() {
         let id = &prediction.instance_id;
-        if !known.contains_key(id) {
+        if !known.contains(id) {
             return Err(Error::Settings {
                 message: format!(
                     "prediction {} is for `{id}`, which is not in the dataset",

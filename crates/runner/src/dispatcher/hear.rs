@@ -26,7 +26,7 @@ impl Dispatcher {
                 place,
                 start_commit,
             }),
-            Message::Ended { job, end } => self.ended(job, *end),
+            Message::Ended { job, end } => self.ended(job, &end),
             Message::Graded { job, end } => self.graded(job, end),
             Message::Warning(message) => self.emit(RunEvent::Warning { message }),
             Message::Signal(signal) => self.signalled(signal),
@@ -38,7 +38,7 @@ impl Dispatcher {
         }
     }
 
-    fn ended(&mut self, mut job: Job, end: AttemptEnd) {
+    fn ended(&mut self, mut job: Job, end: &AttemptEnd) {
         if self.running.remove(&job.key).is_none() {
             // It was given up, and written down as such.
             return;
@@ -53,7 +53,7 @@ impl Dispatcher {
             patch: end.patch.clone(),
         });
         self.schedule.touch();
-        self.show_end(&job, &end);
+        self.show_end(&job, end);
         let empty = end.patch.bytes == 0;
         let id = &job.key.instance_id;
         match self.breaker.record(id, job.key.sample, &end.outcome, empty) {
@@ -232,6 +232,10 @@ impl Dispatcher {
     }
 
     /// Writes an event down, then lets everybody know.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an event is made to be emitted"
+    )]
     pub(super) fn emit(&mut self, event: RunEvent) {
         let at = clock::now();
         let written = self

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::error::{At, Error};
 
 /// A writer on another machine is dead after this long without a heartbeat.
-const HEARTBEAT_LIMIT: Duration = Duration::from_secs(60);
+const HEARTBEAT_LIMIT: Duration = Duration::from_mins(1);
 
 /// How often a living writer beats.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);

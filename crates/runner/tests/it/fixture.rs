@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::command::{Place, Said};
 
 /// How long something that should happen soon is waited for on a busy machine.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// A dataset of tiny repositories in a place of its own.
 pub(crate) struct Fixture {
@@ -94,7 +94,7 @@ impl Fixture {
     }
 
     /// The flags of every run here.
-    pub(crate) fn flags<'a>(&self, more: &[&'a str]) -> Vec<&'a str> {
+    fn flags<'a>(more: &[&'a str]) -> Vec<&'a str> {
         let mut flags = vec![
             "run",
             "--dataset",
@@ -115,13 +115,13 @@ impl Fixture {
 
     /// Runs the batch to its end.
     pub(crate) fn run(&self, more: &[&str]) -> Said {
-        self.place.run(&self.flags(more))
+        self.place.run(&Self::flags(more))
     }
 
     /// Starts the batch; nobody reads what it says.
     pub(crate) fn start(&self, more: &[&str]) -> Child {
         self.place
-            .command(&self.flags(more))
+            .command(&Self::flags(more))
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .spawn()
