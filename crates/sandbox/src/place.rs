@@ -65,6 +65,9 @@ pub struct PlaceSpec {
     pub limits: Limits,
     /// Network asked for.
     pub network: Network,
+    /// Files and directories of the host that must not be seen inside, where the backend can hide them. The repository's source is added by
+    /// [`crate::Sandbox::start`].
+    pub hidden: Vec<PathBuf>,
 }
 
 /// Where a place's processes can be seen from.

@@ -49,9 +49,12 @@ impl Sandbox {
     /// When any of it fails or takes longer than `deadline`; nothing is left behind then.
     pub async fn start(
         backend: Arc<dyn Backend>,
-        spec: SandboxSpec,
+        mut spec: SandboxSpec,
         deadline: Duration,
     ) -> Result<Self, Error> {
+        spec.place
+            .hidden
+            .extend_from_slice(spec.repository.hidden());
         let place = backend.start(&spec.place, deadline).await?;
         let id = place.id().clone();
         let started = timeout(deadline, Self::fill(Arc::clone(&backend), place, spec)).await;

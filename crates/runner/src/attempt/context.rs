@@ -169,6 +169,7 @@ impl Context {
                 environment: self.environment.clone(),
                 limits: self.identity.sandbox_limits.clone(),
                 network: self.identity.network,
+                hidden: Vec::new(),
             },
             repository: Arc::clone(&prepared),
             setup_commands: self.identity.setup_commands.clone(),

@@ -318,6 +318,7 @@ impl Stage {
                 environment: context::environment(secrets),
                 limits: identity.sandbox_limits.clone(),
                 network: identity.network,
+                hidden: Vec::new(),
             },
             repository: prepared,
             setup_commands: identity.setup_commands.clone(),

@@ -79,5 +79,6 @@ fn place(instance: &str) -> PlaceSpec {
             disk: None,
         },
         network: Network::None,
+        hidden: Vec::new(),
     }
 }

@@ -101,7 +101,15 @@ impl Bubblewrap {
         }
         let (id, directory) = self.places.directory(&spec.labels)?;
         let workdir = arguments::workdir(spec.workdir.as_deref(), WORKDIR);
-        let binds = Binds::new(settings, &directory, &workdir, network, self.user_namespace);
+        let mut settings = settings.clone();
+        settings.hidden.extend_from_slice(&spec.hidden);
+        let binds = Binds::new(
+            &settings,
+            &directory,
+            &workdir,
+            network,
+            self.user_namespace,
+        );
         let program = self.program.clone();
         let place = HostPlace {
             host_workdir: directory.join(WORKSPACE),

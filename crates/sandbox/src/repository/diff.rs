@@ -180,3 +180,82 @@ pub(super) fn read(patch: &[u8]) -> Result<Option<Diff<'static>>, git2::Error> {
     }
     Diff::from_buffer(&normal).map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pieces that patches are made of, right and wrong.
+    const PIECES: [&str; 37] = [
+        "diff --git a/f b/f\n",
+        "diff --git a/f b/g\n",
+        "diff --git a/d/x b/d/x\n",
+        "diff --git a/d b/d\n",
+        "--- a/d\n",
+        "+++ b/f/below\n",
+        "diff --git \"a/q\\n\" \"b/q\\n\"\n",
+        "diff --git a/a b b/a b\n",
+        "new file mode 100644\n",
+        "new file mode 120000\n",
+        "new file mode 160000\n",
+        "new file mode 777777\n",
+        "deleted file mode 100644\n",
+        "deleted file mode 160000\n",
+        "old mode 100644\nnew mode 100755\n",
+        "old mode 160000\nnew mode 100644\n",
+        "rename from f\nrename to g\n",
+        "rename from nowhere\nrename to f/x\n",
+        "copy from f\ncopy to g\n",
+        "similarity index 100%\n",
+        "index 1111111..2222222 100644\n",
+        "index 1111111..2222222 160000\n",
+        "index 0000000..1\n",
+        "--- a/f\n",
+        "+++ b/f\n",
+        "--- /dev/null\n",
+        "+++ /dev/null\n",
+        "@@ -1,3 +1,3 @@\n",
+        "@@ -0,0 +1 @@\n",
+        "@@ -1 +0,0 @@\n",
+        "@@ -1,4294967295 +1,4294967295 @@\n",
+        " one\n-two\n+2\n three\n",
+        "+new\n",
+        "-one\n",
+        "\\ No newline at end of file\n",
+        "GIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n",
+        "GIT binary patch\ndelta 3\nKcmZPo000310RR91\n\ndelta 9\nHcmV?d00001\n\n",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(
+            std::env::var("PATCHMILL_FUZZ_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+        ))]
+
+        /// A patch comes from a model: whatever it holds, it is applied or refused.
+        #[test]
+        fn no_patch_breaks_the_applier(picks in prop::collection::vec((0..PIECES.len(), any::<u8>()), 0..14)) {
+            let mut patch = Vec::new();
+            for (pick, noise) in picks {
+                patch.extend_from_slice(PIECES[pick].as_bytes());
+                if noise < 8 {
+                    patch.pop();
+                }
+            }
+            let directory = tempfile::tempdir().unwrap();
+            with_memory_repository(directory.path(), |repository| {
+                let odb = repository.odb()?;
+                let mut index = Index::new()?;
+                for (path, content) in [("f", "one\ntwo\nthree\n"), ("d/x", "one\n"), ("a b", "one\n"), ("q\n", "")] {
+                    let id = odb.write(ObjectType::Blob, content.as_bytes())?;
+                    index.add(&entry(path.as_bytes().to_vec(), 0o100_644, id))?;
+                }
+                let tree = index.write_tree_to(repository)?;
+                let _ = apply_in_memory(repository, tree, &patch);
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+}

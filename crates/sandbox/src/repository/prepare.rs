@@ -39,6 +39,7 @@ pub struct Prepared {
     pub(super) objects: u64,
     pub(super) left_out: LeftOut,
     pub(super) verified: bool,
+    hidden: Vec<PathBuf>,
     /// Sorted by path.
     pub(super) files: Vec<Tracked>,
 }
@@ -54,6 +55,11 @@ impl Prepared {
     /// The commit that sandboxes start from.
     pub fn start_commit(&self) -> String {
         self.start.to_string()
+    }
+
+    /// What of the source must not be seen inside: its history, and all of it where its files are not those of the start commit.
+    pub(crate) fn hidden(&self) -> &[PathBuf] {
+        &self.hidden
     }
 
     pub(super) fn objects_directory(&self) -> PathBuf {
@@ -89,6 +95,7 @@ pub fn prepare(
         objects: 0,
         left_out: LeftOut::default(),
         verified: false,
+        hidden: Vec::new(),
         files: Vec::new(),
     };
     let opened = Source::open(source, &prepared.directory)?;
@@ -96,10 +103,30 @@ pub fn prepare(
     prepared
         .fill(&opened)
         .map_err(|error| incomplete(source, prepared.start, error))?;
+    prepared.hidden = to_hide(source, &opened, prepared.start);
     drop(opened);
     // The unpacked bundle has served.
     let _ = removal::remove_tree(&prepared.directory.join("bundle.git"));
     Ok(Arc::new(prepared))
+}
+
+fn to_hide(source: &Path, opened: &Source, start: Oid) -> Vec<PathBuf> {
+    let Source::Directory(repository) = opened else {
+        return vec![source.to_owned()];
+    };
+    let common = repository.commondir();
+    let mut hidden = vec![common.to_owned(), repository.path().to_owned()];
+    hidden.extend(
+        lines(common.join("objects/info/alternates"))
+            .iter()
+            .map(|line| common.join("objects").join(line)),
+    );
+    // Someone's own checkout may hold the environment that the tests need; one of another commit holds the future.
+    let current = repository.head().and_then(|head| head.peel_to_commit());
+    if !current.is_ok_and(|commit| commit.id() == start) {
+        hidden.push(source.to_owned());
+    }
+    hidden
 }
 
 fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> Result<Oid, Error> {

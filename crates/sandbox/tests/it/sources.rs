@@ -240,3 +240,31 @@ async fn files_are_checked_out_as_they_are() {
     assert!(sandbox.diff().await.unwrap().full.is_empty());
     remove(&sandbox).await;
 }
+
+#[tokio::test]
+async fn in_bubblewrap_the_source_is_not_seen() {
+    if !crate::support::bubblewrap_works().await {
+        return;
+    }
+    // Not below /tmp, which the inside has its own of.
+    let ground = Ground::at(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let (path, base, _) = repository_with_a_future(&ground);
+    let look = format!(
+        "ls {0}/README.md {0}/.git/HEAD 2>/dev/null; ls {0}/fix.py 2>/dev/null",
+        path.display()
+    );
+    let sandbox = ground
+        .start_prepared(BackendKind::Bubblewrap, ground.prepare(&path, Some(&base)))
+        .await;
+    assert_eq!(ask(&sandbox, &look).await.0, "");
+    remove(&sandbox).await;
+    let sandbox = ground
+        .start_prepared(BackendKind::Bubblewrap, ground.prepare(&path, None))
+        .await;
+    let (output, _) = ask(&sandbox, &look).await;
+    assert!(
+        output.contains("README.md") && !output.contains("HEAD"),
+        "{output}"
+    );
+    remove(&sandbox).await;
+}

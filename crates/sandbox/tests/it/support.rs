@@ -84,6 +84,12 @@ impl Ground {
         }
     }
 
+    pub(crate) fn at(directory: &Path) -> Self {
+        Self {
+            directory: tempfile::tempdir_in(directory).unwrap(),
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -203,6 +209,7 @@ pub(crate) fn place_spec() -> PlaceSpec {
             disk: None,
         },
         network: Network::None,
+        hidden: Vec::new(),
     }
 }
 
