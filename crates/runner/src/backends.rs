@@ -62,6 +62,7 @@ pub async fn select(settings: &RunSettings) -> Result<Selected, Error> {
         },
     };
     check_network(settings, &selected)?;
+    check_limits(settings, &selected)?;
     Ok(selected)
 }
 
@@ -126,4 +127,42 @@ fn check_network(settings: &RunSettings, selected: &Selected) -> Result<(), Erro
         });
     }
     Ok(())
+}
+
+fn check_limits(settings: &RunSettings, selected: &Selected) -> Result<(), Error> {
+    let limits = &settings.identity.sandbox_limits;
+    let can = selected.backend.capabilities();
+    let asked = [
+        (
+            "memory",
+            limits.memory.is_some_and(|limit| limit.explicit),
+            can.memory_limit,
+        ),
+        (
+            "cpus",
+            limits.cpus.is_some_and(|limit| limit.explicit),
+            can.cpu_limit,
+        ),
+        (
+            "pids",
+            limits.pids.is_some_and(|limit| limit.explicit),
+            can.pids_limit,
+        ),
+        (
+            "disk",
+            limits.disk.is_some_and(|limit| limit.explicit),
+            can.disk_limit,
+        ),
+    ];
+    let broken = asked.iter().find(|(_, asked, can)| *asked && !*can);
+    match broken {
+        Some((name, ..)) if !settings.operation.best_effort_limits => Err(Error::Settings {
+            message: format!("the {} sandbox cannot limit {name}", selected.name),
+            hint: Some(format!(
+                "leave out --{name}, or give --best-effort-limits to have it recorded only"
+            )),
+            source: None,
+        }),
+        _ => Ok(()),
+    }
 }

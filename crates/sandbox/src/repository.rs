@@ -15,7 +15,7 @@ mod survey;
 mod worktree;
 
 pub use diff::{Omission, WorkspaceDiff};
-pub use prepare::{Prepared, prepare};
+pub use prepare::{Prepared, check, prepare};
 pub use seal::{LeftOut, SealRecord};
 pub use source::Source;
 

@@ -1,5 +1,6 @@
 //! Building what the attempts of a batch share.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use agent::condense::Window;
@@ -72,6 +73,7 @@ pub(super) fn context(
 
 fn entries(settings: &RunSettings, rows: Vec<Row>) -> Result<Vec<Entry>, Error> {
     let operation = &settings.operation;
+    let mut checked = HashSet::new();
     rows.into_iter()
         .map(|row| {
             let repository = dataset::repository_path(
@@ -84,6 +86,19 @@ fn entries(settings: &RunSettings, rows: Vec<Row>) -> Result<Vec<Entry>, Error> 
                 hint: error.hints().into_iter().next(),
                 source: Some(Box::new(error)),
             })?;
+            let base = row.instance.base_commit.clone();
+            if checked.insert((repository.clone(), base.clone())) {
+                sandbox::repository::check(&repository, base.as_deref()).map_err(|error| {
+                    Error::Settings {
+                        message: format!(
+                            "the repository of instance `{}` cannot be used",
+                            row.instance.id
+                        ),
+                        hint: error.hint().map(str::to_owned),
+                        source: Some(Box::new(error)),
+                    }
+                })?;
+            }
             Ok(Entry { row, repository })
         })
         .collect()
@@ -108,7 +123,7 @@ pub(super) fn open_model(settings: &RunSettings) -> Result<Arc<dyn model::Provid
                 "a limit on the cost is set, but the price of `{}` is not known",
                 settings.identity.model
             ),
-            hint: Some("set the model's price, or leave the limit out".to_owned()),
+            hint: Some("give the price with --price input=DOLLARS --price output=DOLLARS, or leave the limit out".to_owned()),
             source: None,
         });
     }

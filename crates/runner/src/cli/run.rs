@@ -95,6 +95,12 @@ fn rows(options: &Options, once: &Once, printer: &Printer) -> Result<Vec<Row>, E
 /// Where the run is kept.
 fn run_directory(options: &Options, once: &Once) -> Result<PathBuf, Error> {
     if let Some(out) = &options.batch.out {
+        if out.exists() && !out.is_dir() {
+            return Err(Error::usage(
+                format!("`{}` is not a directory", out.display()),
+                "--out names the directory of a run",
+            ));
+        }
         return Ok(out.clone());
     }
     if once.resume.is_some() {

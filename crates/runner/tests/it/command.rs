@@ -16,12 +16,14 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// All three in one text, for snapshots.
+    /// All three in one text, for snapshots; times are taken out.
     pub(crate) fn all(&self) -> String {
-        format!(
+        let text = format!(
             "code {}\n--- stdout\n{}--- stderr\n{}",
             self.code, self.out, self.err
-        )
+        );
+        let time = regex::Regex::new(r"\d+\.\d+ s\b").unwrap();
+        time.replace_all(&text, "[TIME]").into_owned()
     }
 }
 
@@ -89,6 +91,42 @@ impl Place {
             err: text(&output.stderr),
             code: output.status.code().or(signal).unwrap(),
         }
+    }
+
+    /// A repository with one file, committed; its base commit.
+    pub(crate) fn repository(&self, name: &str) -> String {
+        let path = self.path().join(name);
+        let repository = git2::Repository::init(&path).unwrap();
+        std::fs::write(path.join("greet.sh"), "echo helo\n").unwrap();
+        let mut index = repository.index().unwrap();
+        index.add_path(Path::new("greet.sh")).unwrap();
+        index.write().unwrap();
+        let tree = index.write_tree().unwrap();
+        let tree = repository.find_tree(tree).unwrap();
+        let time = git2::Time::new(1_700_000_000, 0);
+        let who = git2::Signature::new("a", "a@example.invalid", &time).unwrap();
+        let head = repository.commit(Some("HEAD"), &who, &who, "first", &tree, &[]);
+        head.unwrap().to_string()
+    }
+
+    /// A dataset of one row, for the repository `repo` made by [`Place::repository`], graded by what the script prints.
+    pub(crate) fn dataset(&self, base_commit: &str) -> PathBuf {
+        let row = serde_json::json!({
+            "instance_id": "greet-1", "problem_statement": "It should say hello.",
+            "repo": "a/greet", "repo_path": "repo", "base_commit": base_commit,
+            "eval_script": "if [ \"$(sh greet.sh)\" = hello ]; then echo 'ok 1 - says hello'; else echo 'not ok 1 - says hello'; fi; echo 1..1",
+            "log_parser": "tap", "FAIL_TO_PASS": ["says hello"], "PASS_TO_PASS": [],
+        });
+        self.write("dataset.jsonl", format!("{row}\n"))
+    }
+
+    /// A script of replies, one command each, the last of them `task_done`.
+    pub(crate) fn script(&self, commands: &[&str]) -> PathBuf {
+        let bash = |command: &&str| serde_json::json!({"tool_calls": [{"name": "bash", "arguments": {"command": command}}]});
+        let done = serde_json::json!({"tool_calls": [{"name": "task_done", "arguments": {}}]});
+        let replies = commands.iter().map(bash).chain([done]);
+        let lines: Vec<String> = replies.map(|reply| format!("{reply}\n")).collect();
+        self.write("script.jsonl", lines.concat())
     }
 
     fn scratch(&self) -> PathBuf {

@@ -2,10 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bad_input;
 mod batch;
 mod cli;
 mod command;
+mod doctor;
 mod errors;
 mod fixture;
 mod grading;
+mod one_off;
+mod replay;
 mod resume;
+mod servers;

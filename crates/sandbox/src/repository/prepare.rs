@@ -129,6 +129,20 @@ fn to_hide(source: &Path, opened: &Source, start: Oid) -> Vec<PathBuf> {
     hidden
 }
 
+/// Looks whether `source` can be read and has `base_commit`, so that a mistake shows before anything starts. A bundle is not unpacked for that:
+/// what is in it shows when it is prepared.
+///
+/// # Errors
+/// As [`prepare`], as far as it can be told.
+pub fn check(source: &Path, base_commit: Option<&str>) -> Result<(), Error> {
+    if source.is_file() {
+        return Ok(());
+    }
+    // Only bundles are unpacked, so no directory is needed.
+    let opened = Source::open(source, Path::new(""))?;
+    find_base(source, &opened, base_commit).map(drop)
+}
+
 fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> Result<Oid, Error> {
     let revision = base
         .map(str::to_owned)

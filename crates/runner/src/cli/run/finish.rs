@@ -16,6 +16,19 @@ use crate::store::ledger::Ledger;
 use crate::store::{RunDirectory, journal};
 use crate::ui::{self, Printer};
 
+/// Failures that are told in full; the rest is in `results.csv`.
+const FAILURES: usize = 10;
+
+/// `id: environment:lost: what happened`.
+fn failure(row: &Row) -> String {
+    let id = ui::escape::short(row.instance_id.as_str(), 60);
+    let error = ui::escape::short(&row.error, 500);
+    match row.reason {
+        "" => format!("{id}: {error}"),
+        reason => format!("{id}: {reason}: {error}"),
+    }
+}
+
 /// What the end needs to know of the beginning.
 pub(in crate::cli) struct Finish {
     pub(in crate::cli) run: RunDirectory,
@@ -60,6 +73,18 @@ impl Finish {
             lines.push(report::table(rows));
             lines.push(String::new());
         }
+        let failures = rows.iter().filter(|row| !row.error.is_empty());
+        let mut failures: Vec<String> = failures.map(failure).collect();
+        if !failures.is_empty() {
+            let more = failures.len().saturating_sub(FAILURES);
+            failures.truncate(FAILURES);
+            lines.extend(failures);
+            if more > 0 {
+                let more = ui::count(more, "more failure");
+                lines.push(format!("… and {more} in results.csv"));
+            }
+            lines.push(String::new());
+        }
         let mut counted = format!("{}: ", ui::count(summary.selected, "instance"));
         counted.push_str(&counts(&summary.outcomes));
         if summary.outcomes.is_empty() {
@@ -71,14 +96,20 @@ impl Finish {
         }
         lines.push(counted);
         let usage = &summary.usage;
-        let cost = match usage.cost {
-            Some(cost) => format!("${cost:.4}"),
-            None => "cost unknown".to_owned(),
+        let tokens = match (usage.input + usage.output, usage.cost) {
+            (0, _) => "no tokens".to_owned(),
+            (_, Some(cost)) => {
+                format!(
+                    "{} tokens in, {} out, ${cost:.4}",
+                    usage.input, usage.output
+                )
+            }
+            (_, None) => format!(
+                "{} tokens in, {} out, cost unknown",
+                usage.input, usage.output
+            ),
         };
-        lines.push(format!(
-            "{} tokens in, {} out, {cost}, {:.1} s",
-            usage.input, usage.output, summary.seconds
-        ));
+        lines.push(format!("{tokens}, {:.1} s", summary.seconds));
         let root = self.run.root().display();
         lines.push(format!("patches       {root}/patches"));
         lines.push(format!("trajectories  {root}/trajectories"));
