@@ -22,8 +22,8 @@ impl Said {
             "code {}\n--- stdout\n{}--- stderr\n{}",
             self.code, self.out, self.err
         );
-        let time = regex::Regex::new(r"\d+\.\d+ s\b").unwrap();
-        time.replace_all(&text, "[TIME]").into_owned()
+        let time = regex::Regex::new(r"(?m)\d+\.\d+ s\b| +\d+\.\d$").unwrap();
+        time.replace_all(&text, " [TIME]").into_owned()
     }
 }
 
