@@ -62,18 +62,25 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Adds `other`; an unknown cost makes the sum unknown, so that it is never understated.
+    /// Adds `other`; an unknown cost makes the sum unknown, so that it is never understated. The default is the usage of nothing at all: it
+    /// adds nothing. Counts come from servers, which may send any number: a sum stops at the largest.
     pub fn add(&mut self, other: &Self) {
-        let was_empty = *self == Self::default();
-        self.input += other.input;
-        self.cached += other.cached;
-        self.cache_write += other.cache_write;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
-        self.cost = match (self.cost, other.cost) {
+        let nothing = Self::default();
+        if *other == nothing {
+            return;
+        }
+        let cost = match (self.cost, other.cost) {
             (Some(a), Some(b)) => Some(a + b),
-            (None, Some(b)) if was_empty => Some(b),
-            _ => None,
+            (None, cost) if *self == nothing => cost,
+            (Some(_) | None, _) => None,
+        };
+        *self = Self {
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            cost,
         };
     }
 }
@@ -198,4 +205,50 @@ pub fn check_pairing<'a>(turns: impl IntoIterator<Item = &'a Turn>) -> Result<()
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(cost: Option<f64>) -> Usage {
+        Usage {
+            input: 1,
+            cost,
+            ..Usage::default()
+        }
+    }
+
+    fn sum(parts: &[Usage]) -> Usage {
+        let mut sum = Usage::default();
+        for part in parts {
+            sum.add(part);
+        }
+        sum
+    }
+
+    #[test]
+    fn one_unknown_cost_makes_the_sum_unknown() {
+        let known = cost(Some(1.5));
+        assert_eq!(sum(&[known, known]).cost, Some(3.0));
+        assert_eq!(sum(&[known, cost(None)]).cost, None);
+        assert_eq!(sum(&[cost(None), known]).cost, None);
+    }
+
+    #[test]
+    fn what_used_nothing_hides_no_cost() {
+        let (known, nothing) = (cost(Some(1.5)), Usage::default());
+        assert_eq!(sum(&[nothing, known, nothing]), known);
+        assert_eq!(sum(&[nothing, cost(None), nothing]), cost(None));
+    }
+
+    #[test]
+    fn sums_stop_at_the_largest_number() {
+        let huge = Usage {
+            input: u64::MAX,
+            output: u64::MAX,
+            ..Usage::default()
+        };
+        assert_eq!(sum(&[huge, huge]), huge);
+    }
 }

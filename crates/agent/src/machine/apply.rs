@@ -153,8 +153,13 @@ impl Machine {
 
     fn account(&mut self, reply: &Reply) {
         let spent = &mut self.progress.spent;
+        let unknown_before = spent.steps > 0 && spent.usage.cost.is_none();
         spent.steps += 1;
         spent.usage.add(&reply.usage);
+        // A reply always costs something: one that says nothing of it leaves the sum unknown for good.
+        if unknown_before || reply.usage.cost.is_none() {
+            spent.usage.cost = None;
+        }
         spent.known_cost += reply.usage.cost.unwrap_or_default();
         spent.waited_ms = spent.waited_ms.saturating_add(reply.waited_ms());
         spent.model_ms = spent.model_ms.saturating_add(reply.elapsed_ms);
