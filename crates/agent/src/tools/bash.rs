@@ -6,8 +6,8 @@ use super::action::Bash;
 use super::{CallLimits, Said, Toolbox, Trouble, output};
 use crate::ports::{Command, CommandEnd, CommandOutput, WorkspaceError};
 
-/// Ends the shell; the workspace starts a new one and says what was kept.
-const RESTART: &str = "exit 0";
+/// Ends the shell, also one that has a function of its own called `exit`; the workspace starts a new one and says what was kept.
+const RESTART: &str = "builtin exit 0";
 
 impl Toolbox {
     pub(super) async fn bash(&mut self, bash: &Bash, limits: CallLimits) -> Result<Said, Trouble> {
@@ -21,10 +21,19 @@ impl Toolbox {
             Bash::Restart => {
                 let command = self.command(RESTART.to_owned(), self.limits.command_timeout, limits);
                 let output = self.workspace.run(&command).await?;
-                let note = output.shell_note.unwrap_or_default();
-                Ok(Said::done(
-                    format!("The shell was started afresh. {note}").trim_end(),
-                ))
+                match output.end {
+                    // The workspace says what was kept; once is enough.
+                    CommandEnd::ShellEnded(_) => {
+                        Ok(Said::done(output.shell_note.unwrap_or_else(|| {
+                            "The shell was started afresh.".to_owned()
+                        })))
+                    }
+                    CommandEnd::Exited(_)
+                    | CommandEnd::TimedOut
+                    | CommandEnd::Idle
+                    | CommandEnd::OutputLimit
+                    | CommandEnd::Cancelled => self.said(&output, command.timeout).await,
+                }
             }
         }
     }
