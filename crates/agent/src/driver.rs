@@ -6,6 +6,7 @@
 mod effects;
 mod log;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,8 +72,7 @@ pub async fn run(attempt: Attempt) -> Ending {
     let outcome = match effects::caught(driver.drive()).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => driver.session.log.close(error.outcome()),
-        // A panic of the machine itself: what it holds is not to be trusted any more.
-        Err(message) => driver.session.log.close(log::internal(message)),
+        Err(message) => driver.session.close_after_panic(message),
     };
     let spent = driver.session.machine.spent();
     Ending {
@@ -198,6 +198,19 @@ impl Session {
         let log = &mut self.log;
         self.machine
             .advance(at, input, |event| log.append(at, event))
+    }
+
+    /// Ends the log after a panic of the machine itself. It may still know which calls are open and answers them if it can; what it holds is not
+    /// to be trusted, so the log is closed whatever comes of that.
+    fn close_after_panic(&mut self, message: String) -> Outcome {
+        let fault = Input::Fault {
+            message: message.clone(),
+        };
+        let answered = catch_unwind(AssertUnwindSafe(|| self.advance(fault)));
+        if !matches!(answered, Ok(Ok(()))) {
+            tracing::error!(message, "the machine could not end its own log");
+        }
+        self.log.close(log::internal(message))
     }
 
     fn time_left(&self, deadline: Option<Elapsed>) -> Option<Duration> {

@@ -44,7 +44,8 @@ pub(crate) struct Entry {
 pub struct History {
     head: Option<Fragment>,
     entries: Vec<Entry>,
-    view: Vec<Fragment>,
+    /// Shared with the request that is on its way.
+    view: Arc<Vec<Fragment>>,
     /// Has taken in the digests of the head and of every fragment of the view.
     digest: Sha256,
     /// Turns before this position are shown without their outputs.
@@ -58,7 +59,7 @@ impl Default for History {
         Self {
             head: None,
             entries: Vec::new(),
-            view: Vec::new(),
+            view: Arc::default(),
             digest: Sha256::new(),
             elided_before: 0,
             estimate: 0,
@@ -96,8 +97,19 @@ impl History {
 
     /// Adds a turn that is complete.
     ///
-    /// A reply that says what its request weighed replaces the estimate; what came after it is added by size.
+    /// A reply that says what its request weighed replaces the estimate; what came after it is added by size. A message of ours that follows
+    /// another of ours becomes one with it, since some servers refuse two in a row (the first may still follow the prompt: the head never
+    /// changes).
     pub(crate) fn push(&mut self, turn: Turn, encode: &dyn Encode) {
+        if let Turn::User { text } = &turn
+            && let Some(Entry {
+                turn: Turn::User { text: last },
+                ..
+            }) = self.entries.last()
+        {
+            let text = format!("{last}\n\n{text}");
+            return self.replace_last(Turn::User { text }, encode);
+        }
         let fragment = encode.turn(&turn, Shape::Full);
         self.estimate = match &turn {
             Turn::Assistant { reply, results } if reply.usage.input > 0 => {
@@ -113,7 +125,24 @@ impl History {
             turn,
             tokens: fragment.tokens,
         });
-        self.view.push(fragment);
+        Arc::make_mut(&mut self.view).push(fragment);
+    }
+
+    /// Puts a turn in the place of the last one.
+    fn replace_last(&mut self, turn: Turn, encode: &dyn Encode) {
+        let fragment = encode.turn(&turn, Shape::Full);
+        if let Some(old) = self.entries.pop() {
+            self.estimate = self.estimate.saturating_sub(old.tokens);
+        }
+        self.estimate = self.estimate.saturating_add(fragment.tokens);
+        self.entries.push(Entry {
+            turn,
+            tokens: fragment.tokens,
+        });
+        let view = Arc::make_mut(&mut self.view);
+        view.pop();
+        view.push(fragment);
+        self.digest_again();
     }
 
     /// Leaves the outputs of all turns before `before` out of the view, from now on.
@@ -122,7 +151,7 @@ impl History {
         let range = self.elided_before.min(before)..before;
         for (entry, fragment) in self.entries[range.clone()]
             .iter_mut()
-            .zip(&mut self.view[range])
+            .zip(&mut Arc::make_mut(&mut self.view)[range])
         {
             let short = encode.turn(&entry.turn, Shape::Elided);
             if short.bytes.len() >= fragment.bytes.len() {
@@ -135,8 +164,12 @@ impl History {
             *fragment = short;
         }
         self.elided_before = self.elided_before.max(before);
+        self.digest_again();
+    }
+
+    fn digest_again(&mut self) {
         self.digest = Sha256::new();
-        for fragment in self.head.iter().chain(&self.view) {
+        for fragment in self.head.iter().chain(self.view.iter()) {
             self.digest.update(fragment.sha256);
         }
     }
@@ -147,7 +180,7 @@ impl History {
     }
 
     /// The fragments of the view.
-    pub fn view(&self) -> &[Fragment] {
+    pub fn view(&self) -> &Arc<Vec<Fragment>> {
         &self.view
     }
 

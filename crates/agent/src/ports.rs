@@ -63,8 +63,9 @@ pub struct Fragment {
 pub struct Request {
     /// The head's fragment.
     pub head: Fragment,
-    /// One fragment for each turn of the view.
-    pub turns: Arc<[Fragment]>,
+    /// One fragment for each turn of the view: shared with the conversation, so that a request copies none of them. The conversation copies
+    /// them itself where it grows while a request still holds them, so drop the request once it is answered.
+    pub turns: Arc<Vec<Fragment>>,
     /// Position of this request in the attempt, from 0; failed ones count.
     pub index: u32,
     /// Time left for it, back-off and limiter waits left out.

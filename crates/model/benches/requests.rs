@@ -105,7 +105,7 @@ async fn long(provider: &Arc<dyn Provider>) {
 struct Talk {
     model: Arc<dyn Model>,
     head: Fragment,
-    turns: Vec<Fragment>,
+    turns: Arc<Vec<Fragment>>,
     output: String,
     index: u32,
 }
@@ -125,7 +125,7 @@ impl Talk {
         Self {
             model,
             head,
-            turns: Vec::new(),
+            turns: Arc::default(),
             output: "x".repeat(output),
             index: 0,
         }
@@ -134,7 +134,7 @@ impl Talk {
     async fn step(&mut self) {
         let request = Request {
             head: self.head.clone(),
-            turns: self.turns.clone().into(),
+            turns: Arc::clone(&self.turns),
             index: self.index,
             time_left: None,
             cancel: CancellationToken::new(),
@@ -151,7 +151,8 @@ impl Talk {
             reply: Box::new(reply),
             results,
         };
-        self.turns.push(self.model.turn(&turn, Shape::Full));
+        let fragment = self.model.turn(&turn, Shape::Full);
+        Arc::make_mut(&mut self.turns).push(fragment);
         self.index += 1;
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn fragment(bytes: Vec<u8>) -> Fragment {
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     head: Bytes,
-    turns: Arc<[Fragment]>,
+    turns: Arc<Vec<Fragment>>,
     tail: Bytes,
 }
 

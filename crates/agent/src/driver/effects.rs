@@ -1,6 +1,7 @@
 //! Running one effect: to its end, to the deadline, or until it is interrupted and has ended.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -78,13 +79,13 @@ impl Driver {
         let (cancel, waits) = (self.session.cancel.child_token(), Waits::default());
         let request = Request {
             head,
-            turns: history.view().into(),
+            turns: Arc::clone(history.view()),
             index,
             time_left,
             cancel: cancel.clone(),
             waits: waits.clone(),
         };
-        let model = std::sync::Arc::clone(&self.model);
+        let model = Arc::clone(&self.model);
         let asked = waits.clone();
         let work = async move {
             match caught(model.query(request)).await {
@@ -152,7 +153,7 @@ impl Driver {
     ) -> Result<(), NotRecorded> {
         let cancel = self.session.cancel.child_token();
         let time_left = self.session.time_left(deadline);
-        let workspace = std::sync::Arc::clone(&self.workspace);
+        let workspace = Arc::clone(&self.workspace);
         let checks = self.checks.clone();
         let max_output = self.session.machine.settings().limits.max_output;
         let token = cancel.clone();

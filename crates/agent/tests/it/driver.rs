@@ -205,6 +205,30 @@ async fn long_outputs_go_to_the_store_and_not_to_the_model() {
 }
 
 #[tokio::test]
+async fn no_step_copies_the_conversation() {
+    let log = MemoryLog::default();
+    let steps = (0..20).map(|step| runs(&format!("echo {step}")));
+    let model = replies(steps.chain([runs("write src/a.py x"), done()]).collect());
+    run(attempt(&model, &workspace(), &log), &model, &log).await;
+    let views = model.views.lock().unwrap();
+    assert_eq!(views.len(), 22);
+    assert!(views.iter().all(|view| *view == views[0]), "{views:?}");
+}
+
+#[tokio::test]
+async fn a_restart_of_the_shell_is_told_once() {
+    let log = MemoryLog::default();
+    let restart = calls(&[("bash", r#"{"restart": true}"#)]);
+    let model = replies(vec![restart, runs("write src/a.py x"), done()]);
+    run(attempt(&model, &workspace(), &log), &model, &log).await;
+    let said = log.events().into_iter().find_map(|event| match event {
+        Event::ToolDone { run, .. } => Some(run.result.content),
+        _ => None,
+    });
+    assert_eq!(said.as_deref(), Some("the shell was restarted"));
+}
+
+#[tokio::test]
 async fn without_must_patch_an_empty_diff_completes() {
     let log = MemoryLog::default();
     let model = replies(vec![text("thinking"), done()]);

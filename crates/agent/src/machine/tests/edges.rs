@@ -164,6 +164,49 @@ fn an_empty_reply_is_asked_again_without_a_word_and_never_kept() {
 }
 
 #[test]
+fn two_notes_in_a_row_are_one_message() {
+    let mut rig = rig();
+    for _ in 0..3 {
+        rig.reply(text(""));
+    }
+    let before = rig.machine.history().clone();
+    rig.reply(Reply {
+        finish_reason: FinishReason::Length,
+        ..text("")
+    });
+    assert_eq!(rig.notes(), 2);
+    let history = rig.machine.history();
+    let turns: Vec<_> = history.turns().collect();
+    let [Turn::User { text }] = turns[..] else {
+        panic!("{turns:?}");
+    };
+    assert!(text.contains("called no tool"), "{text}");
+    assert!(text.contains("was cut"), "{text}");
+    assert!(history.estimate() > before.estimate());
+    assert_ne!(history.request_sha256(), before.request_sha256());
+}
+
+#[test]
+fn a_reply_without_usage_makes_the_cost_unknown_for_good() {
+    let paid = |reply: Reply| Reply {
+        usage: Usage {
+            input: 1,
+            cost: Some(1.0),
+            ..Usage::default()
+        },
+        ..reply
+    };
+    for [first, second] in [[true, false], [false, true]] {
+        let mut rig = rig();
+        for known in [first, second, true] {
+            let reply = calls(&[LS]);
+            rig.reply(if known { paid(reply) } else { reply }).tool("x");
+        }
+        assert_eq!(rig.machine.spent().usage.cost, None);
+    }
+}
+
+#[test]
 fn calls_of_a_reply_that_was_cut_are_answered_and_never_run() {
     let mut rig = rig();
     rig.reply(Reply {

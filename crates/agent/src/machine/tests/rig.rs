@@ -109,6 +109,7 @@ impl Rig {
     pub(super) fn check(&self) {
         assert_eq!(self.shadow, self.machine);
         check_pairing(self.machine.history().turns()).unwrap();
+        self.check_alternation();
         let pending = self.machine.pending();
         assert!(pending.len() <= 1, "{pending:?}");
         let finishes = self
@@ -187,6 +188,20 @@ impl Rig {
     pub(super) fn asked(&self) -> usize {
         let asked = |event: &&Event| matches!(event, Event::Asked { .. });
         self.log.iter().filter(asked).count()
+    }
+
+    /// Two messages of ours never follow each other, and the view shows each turn once.
+    fn check_alternation(&self) {
+        let history = self.machine.history();
+        let ours: Vec<bool> = history
+            .turns()
+            .map(|turn| matches!(turn, Turn::User { .. }))
+            .collect();
+        assert!(
+            !ours.windows(2).any(|pair| pair == [true, true]),
+            "{ours:?}"
+        );
+        assert_eq!(history.view().len(), ours.len());
     }
 
     pub(super) fn notes(&self) -> usize {

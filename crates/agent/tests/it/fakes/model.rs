@@ -35,6 +35,8 @@ pub(crate) struct StrictModel {
     rejections: Mutex<Vec<String>>,
     /// Digest and bytes of every request.
     pub(crate) requests: Mutex<Vec<Vec<u8>>>,
+    /// Where the turns of every request lie in memory.
+    pub(crate) views: Mutex<Vec<usize>>,
     pub(crate) encoded: AtomicUsize,
     pub(crate) window: Option<u64>,
     /// Never answers, whatever the request says.
@@ -53,6 +55,7 @@ impl StrictModel {
             answer: Box::new(answer),
             rejections: Mutex::default(),
             requests: Mutex::default(),
+            views: Mutex::default(),
             encoded: AtomicUsize::new(0),
             window: None,
             deaf: false,
@@ -197,6 +200,8 @@ impl Model for StrictModel {
                 bytes.extend_from_slice(&turn.bytes);
             }
             self.requests.lock().unwrap().push(bytes);
+            let view = std::sync::Arc::as_ptr(&request.turns).addr();
+            self.views.lock().unwrap().push(view);
             if self.deaf {
                 std::future::pending::<()>().await;
             }
