@@ -6,11 +6,11 @@ mod undo;
 
 use std::fmt::Write as _;
 
-use self::text::{Text, numbered, numbered_range};
+use self::text::{MAX_PLACES, Text, numbered, numbered_range};
 pub(crate) use self::undo::Undo;
 use super::action::{Edit, EditCommand};
 use super::{CallLimits, Said, Toolbox, Trouble};
-use crate::ports::EntryKind;
+use crate::ports::{EntryKind, WorkspaceError};
 
 /// Largest file that is read: beyond it a model needs a search, not a view.
 const MAX_FILE: u64 = 2 * 1024 * 1024;
@@ -109,7 +109,13 @@ impl Toolbox {
         if output.end != crate::ports::CommandEnd::Exited(0) {
             return self.said(&output, command.timeout).await;
         }
-        let listing = [output.head, output.tail].concat();
+        let held = output.head.len() + output.tail.len();
+        let mut is_whole = output.total == held as u64;
+        let listing = if is_whole {
+            [output.head, output.tail].concat()
+        } else {
+            output.head
+        };
         let listing = String::from_utf8_lossy(&listing);
         let entries: Vec<&str> = listing
             .lines()
@@ -117,12 +123,17 @@ impl Toolbox {
             .filter(|line| !line.is_empty() && *line != "/")
             .collect();
         let mut shown = format!("{path}, two levels deep, hidden entries left out:\n");
+        is_whole &= entries.len() <= MAX_ENTRIES;
         for entry in entries.iter().take(MAX_ENTRIES) {
+            if shown.len() + entry.len() > self.limits.max_output {
+                is_whole = false;
+                break;
+            }
             let _ = writeln!(shown, "{entry}");
         }
         if entries.is_empty() {
             shown.push_str("[nothing]");
-        } else if entries.len() > MAX_ENTRIES {
+        } else if !is_whole {
             shown.push_str("[… more entries are left out; view a directory below]");
         }
         Ok(Said::done(shown.trim_end_matches('\n')))
@@ -135,13 +146,16 @@ impl Toolbox {
                 return Err(Trouble::Refused(format!("{path} is a directory.")));
             }
             Some(EntryKind::File | EntryKind::Other) => {
-                // An empty file is as good as none.
-                if self.workspace.read(&path.absolute, 0).await.is_err() {
-                    return Err(Trouble::Refused(format!(
-                        "{path} exists already and was not changed. Use `str_replace` or `insert` to change it; to replace all of it, remove it first."
-                    )));
+                match self.workspace.read(&path.absolute, 0).await {
+                    // An empty file is as good as none.
+                    Ok(_) => Some(Vec::new()),
+                    Err(WorkspaceError::Refused(_)) => {
+                        return Err(Trouble::Refused(format!(
+                            "{path} exists already and was not changed. Use `str_replace` or `insert` to change it; to replace all of it, remove it first."
+                        )));
+                    }
+                    Err(error @ WorkspaceError::Failed { .. }) => return Err(error.into()),
                 }
-                Some(Vec::new())
             }
         };
         self.write(path, before, content.as_bytes()).await?;
@@ -311,8 +325,13 @@ fn several(path: &Place<'_>, text: &Text, places: &[usize]) -> String {
     } else {
         ""
     };
+    let at_least = if places.len() < MAX_PLACES {
+        ""
+    } else {
+        "at least "
+    };
     format!(
-        "`old_str` occurs {} times in {path}, at lines {}{more}; nothing was changed. Add lines around it until it is the only one.",
+        "`old_str` occurs {at_least}{} times in {path}, at lines {}{more}; nothing was changed. Add lines around it until it is the only one.",
         places.len(),
         lines.join(", ")
     )

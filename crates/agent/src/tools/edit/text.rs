@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 /// Bytes of one line that are shown.
 const LINE_BYTES: usize = 2_000;
 
+/// Occurrences of a text that are looked for. Looking for all that overlap takes the product of both lengths in a file of one character.
+pub(super) const MAX_PLACES: usize = 32;
+
 /// Content of a text file.
 #[derive(Debug)]
 pub(super) struct Text {
@@ -115,13 +118,15 @@ impl Text {
         )
     }
 
-    /// Where `old` occurs, overlapping ones included: they are just as ambiguous.
+    /// Where `old` occurs, up to [`MAX_PLACES`], overlapping ones included: they are just as ambiguous.
     pub(super) fn places(&self, old: &str) -> Vec<usize> {
         let text = self.as_str();
         let step = old.chars().next().map_or(1, char::len_utf8);
         let mut places = Vec::new();
         let mut from = 0;
-        while let Some(found) = text.get(from..).and_then(|rest| rest.find(old)) {
+        while places.len() < MAX_PLACES
+            && let Some(found) = text.get(from..).and_then(|rest| rest.find(old))
+        {
             places.push(from + found);
             from += found + step;
         }
@@ -259,6 +264,12 @@ mod tests {
         assert_eq!(text("aaa").places("aa"), [0, 1]);
         assert_eq!(text("x\ny\nx\n").places("x"), [0, 4]);
         assert_eq!(text("x\ny\nx\n").line_of(4), 3);
+    }
+
+    #[test]
+    fn a_file_of_one_character_is_searched_in_bounded_time() {
+        let places = text(&"a".repeat(1 << 20)).places(&"a".repeat(1 << 19));
+        assert_eq!(places.len(), MAX_PLACES);
     }
 
     #[test]
