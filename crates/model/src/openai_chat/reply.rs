@@ -171,12 +171,8 @@ fn read_content(
             refusal.get_or_insert_default().push_str(&refused);
         }
         if let Some(thinking) = present(part.thinking) {
-            let mut inner = Answer::default();
-            read_content(thinking, &mut inner, &mut None)?;
-            answer
-                .reasoning
-                .get_or_insert_default()
-                .push_str(&inner.text);
+            let words = thoughts(thinking)?;
+            answer.reasoning.get_or_insert_default().push_str(&words);
         }
         let Some(words) = text(part.text) else {
             continue;
@@ -188,6 +184,19 @@ fn read_content(
         }
     }
     Ok(())
+}
+
+/// The words of a thought, which is text or a list of parts. Parts inside parts inside it are not looked at: a server could nest them until the
+/// stack is used up.
+fn thoughts(thinking: &RawValue) -> Result<String, serde_json::Error> {
+    if !thinking.get().starts_with('[') {
+        return Ok(text(Some(thinking)).unwrap_or_default());
+    }
+    let parts: Vec<Part<'_>> = serde_json::from_str(thinking.get())?;
+    Ok(parts
+        .into_iter()
+        .filter_map(|part| text(part.text))
+        .collect())
 }
 
 /// The error that stands in the place of an answer.
@@ -274,7 +283,7 @@ pub(super) fn read_usage(usage: &str) -> Option<Usage> {
         reasoning: completion
             .and_then(|details| details.reasoning_tokens)
             .unwrap_or(0),
-        cost: usage.cost,
+        cost: usage.cost.filter(|cost| *cost >= 0.0),
     })
 }
 
@@ -290,5 +299,34 @@ pub(super) fn text(value: Option<&RawValue>) -> Option<String> {
         serde_json::from_str(raw).ok()
     } else {
         Some(raw.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thoughts_in_parts_are_reasoning() {
+        let message = r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"text","text":"c"}]}"#;
+        let answer = read_message(message).unwrap();
+        assert_eq!(answer.reasoning.as_deref(), Some("ab"));
+        assert_eq!(answer.text, "c");
+    }
+
+    #[test]
+    fn thoughts_without_end_do_not_exhaust_the_stack() {
+        let (open, close) = (r#"[{"type":"thinking","thinking":"#, "}]");
+        let depth = 100_000;
+        let content = [&open.repeat(depth), "\"x\"", &close.repeat(depth)].concat();
+        let answer = read_message(&format!(r#"{{"content":{content}}}"#));
+        assert!(answer.is_err() || answer.unwrap().text.is_empty());
+    }
+
+    #[test]
+    fn usage_that_makes_no_sense_buys_nothing() {
+        let usage = read_usage(r#"{"prompt_tokens":1,"completion_tokens":2,"cost":-5}"#).unwrap();
+        assert_eq!((usage.input, usage.output, usage.cost), (1, 2, None));
+        assert_eq!(read_usage(r#"{"prompt_tokens":-1}"#), None);
     }
 }

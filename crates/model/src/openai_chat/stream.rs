@@ -17,6 +17,9 @@ use crate::http::{Answer, AnswerCall, Decoder};
 /// The data of the last event.
 const END_MARK: &str = "[DONE]";
 
+/// Fields or calls that a message may have: each piece is looked up among them, so that a server without limits would keep us busy for ever.
+const MOST: usize = 256;
+
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(default, borrow)]
@@ -115,6 +118,14 @@ impl<'a> StreamedCall<'a> {
     }
 }
 
+fn not_too_many(count: usize, what: &str) -> Result<(), serde_json::Error> {
+    if count > MOST {
+        let problem = format!("a message with more than {MOST} {what}");
+        return Err(serde::de::Error::custom(problem));
+    }
+    Ok(())
+}
+
 impl Decoder for ChatDecoder {
     fn take(&mut self, data: &str) -> Result<(), Trouble> {
         if data.trim() == END_MARK {
@@ -205,6 +216,7 @@ impl ChatDecoder {
                     if let Some(calls) = present(Some(value)) {
                         for call in serde_json::from_str::<Vec<CallDelta<'_>>>(calls.get())? {
                             self.add_call(&call);
+                            not_too_many(self.calls.len(), "calls")?;
                         }
                     }
                 }
@@ -226,7 +238,7 @@ impl ChatDecoder {
         };
         let Some((_, old)) = self.fields.iter_mut().find(|(known, _)| known == name) else {
             self.fields.push((name.to_owned(), new));
-            return Ok(());
+            return not_too_many(self.fields.len(), "fields");
         };
         match (old, new) {
             (Field::Text(old), Field::Text(new)) => old.push_str(&new),
