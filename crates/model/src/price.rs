@@ -29,6 +29,19 @@ pub struct Price {
 }
 
 impl Price {
+    /// Whether all parts are amounts of money: a limit on the cost means nothing with others.
+    fn is_amount(&self) -> bool {
+        [
+            Some(self.input),
+            self.cached,
+            self.cache_write,
+            Some(self.output),
+        ]
+        .into_iter()
+        .flatten()
+        .all(|part| part.is_finite() && part >= 0.0)
+    }
+
     /// US dollars that `usage` costs. Its `input` includes the cached and the written tokens, so these are taken out first.
     pub fn cost(&self, usage: &Usage) -> f64 {
         let plain = usage
@@ -68,9 +81,27 @@ struct Entry {
     cached: Option<f64>,
     cache_write: Option<f64>,
     output: f64,
-    /// For readers of the file only.
-    #[serde(rename = "checked")]
-    _checked: Option<String>,
+}
+
+impl Entry {
+    fn named_price(self) -> Result<(String, Price), Error> {
+        let price = Price {
+            input: self.input,
+            cached: self.cached,
+            cache_write: self.cache_write,
+            output: self.output,
+        };
+        if price.is_amount() {
+            return Ok((self.name, price));
+        }
+        Err(Error::Setting {
+            field: "prices",
+            problem: format!(
+                "a price of `{}` is negative or not a number",
+                self.name.escape_debug()
+            ),
+        })
+    }
 }
 
 impl PriceTable {
@@ -82,23 +113,16 @@ impl PriceTable {
     /// Reads a table of the form of `configs/prices.toml`.
     ///
     /// # Errors
-    /// When the text is not such a table.
+    /// When the text is not such a table, or a price is no amount of money.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let document: Document =
             toml::from_str(text).map_err(|error| Error::Prices(Box::new(error)))?;
-        let price = |entry: &Entry| Price {
-            input: entry.input,
-            cached: entry.cached,
-            cache_write: entry.cache_write,
-            output: entry.output,
-        };
-        Ok(Self(
-            document
-                .model
-                .iter()
-                .map(|entry| (entry.name.clone(), price(entry)))
-                .collect(),
-        ))
+        document
+            .model
+            .into_iter()
+            .map(Entry::named_price)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     /// Adds the prices of `other`, which win.
@@ -201,5 +225,10 @@ mod tests {
         );
         assert!((table.get("gpt-4.1").unwrap().output - 2.0).abs() < f64::EPSILON);
         assert!(PriceTable::parse("[[model]]\nnmae = \"x\"").is_err());
+        for wrong in ["nan", "inf", "-1"] {
+            let table = format!("[[model]]\nname = \"x\"\ninput = {wrong}\noutput = 2");
+            let error = PriceTable::parse(&table).unwrap_err();
+            assert!(error.to_string().contains("`x`"), "{error}");
+        }
     }
 }
