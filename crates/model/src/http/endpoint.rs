@@ -9,6 +9,7 @@ use schema::event::ModelFailure;
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
+use super::trouble::CUT;
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -65,12 +66,22 @@ impl Endpoint {
         })
     }
 
-    /// Takes every secret out of a text: servers repeat keys in their errors.
+    /// Takes every secret out of a text: servers repeat keys in their errors. The start of one that an excerpt cut off goes too.
     pub(crate) fn redact(&self, mut text: String) -> String {
         for secret in &self.secrets {
             let secret = secret.expose_secret();
-            if secret.len() >= SHORTEST_SECRET && text.contains(secret) {
+            if secret.len() < SHORTEST_SECRET {
+                continue;
+            }
+            if text.contains(secret) {
                 text = text.replace(secret, REDACTED);
+            }
+            let starts = (SHORTEST_SECRET..secret.len()).rev();
+            for start in starts.filter_map(|end| secret.get(..end)) {
+                let cut = format!("{start}{CUT}");
+                if text.contains(&cut) {
+                    text = text.replace(&cut, &format!("{REDACTED}{CUT}"));
+                }
             }
         }
         text
@@ -160,6 +171,7 @@ fn sensitive(field: &'static str, value: &str) -> Result<HeaderValue, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::trouble::excerpt;
 
     fn endpoint(base: &str) -> Result<Endpoint, Error> {
         let settings = Settings {
@@ -200,6 +212,10 @@ mod tests {
             "key [redacted] and [redacted]"
         );
         assert!(!format!("{:?}", endpoint.headers).contains("secret"));
+        let long = format!("{}sk-very-secret", "x".repeat(191));
+        let cut = excerpt(long.as_bytes());
+        assert!(cut.contains("sk-very-s…"), "{cut}");
+        assert!(endpoint.redact(cut).ends_with("x[redacted]…\""));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use reqwest::{Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
@@ -237,13 +237,14 @@ async fn refusal(incoming: &mut Incoming) -> Trouble {
     let error = ServerError::read(&body);
     Trouble {
         class: error.class(Some(status.as_u16())),
-        message: describe_refusal(status, &error, &body),
+        message: describe_refusal(&incoming.response, &error, &body),
         status: Some(status.as_u16()),
         retry_after: retry_after(incoming.response.headers()),
     }
 }
 
-fn describe_refusal(status: StatusCode, error: &ServerError, body: &[u8]) -> String {
+fn describe_refusal(response: &Response, error: &ServerError, body: &[u8]) -> String {
+    let status = response.status();
     let code = error
         .code()
         .map(|code| format!(" ({})", code.escape_debug()));
@@ -253,9 +254,14 @@ fn describe_refusal(status: StatusCode, error: &ServerError, body: &[u8]) -> Str
         error.message.as_bytes()
     };
     let hint = if status == StatusCode::NOT_FOUND {
-        " (is the base URL right, and the model's name?)"
+        " (is the base URL right, and the model's name?)".to_owned()
+    } else if let Some(location) = response.headers().get(LOCATION) {
+        let location = excerpt(location.as_bytes());
+        format!(
+            " (it points to {location}; redirects are not followed, so set the base URL accordingly)"
+        )
     } else {
-        ""
+        String::new()
     };
     format!(
         "answered {status}{}: {}{hint}",

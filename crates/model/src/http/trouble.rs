@@ -207,11 +207,14 @@ fn by_status(status: Option<u16>) -> Class {
 /// The longest piece of foreign text in a message, in bytes.
 const EXCERPT: usize = 200;
 
+/// What ends a piece that was cut.
+pub(crate) const CUT: &str = "…";
+
 /// The start of what came, on one line and printable.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let start = &bytes[..bytes.len().min(EXCERPT)];
     let text = String::from_utf8_lossy(start);
-    let cut = if bytes.len() > EXCERPT { "…" } else { "" };
+    let cut = if bytes.len() > EXCERPT { CUT } else { "" };
     format!("\"{}{cut}\"", text.escape_debug())
 }
 

@@ -278,6 +278,20 @@ fn peak_memory() -> u64 {
 }
 
 #[tokio::test]
+async fn a_redirect_is_told_and_not_followed() {
+    let elsewhere = FakeServer::scripted([]);
+    let target = format!("{}/chat/completions", elsewhere.base_url());
+    for status in [301, 302, 303, 307, 308] {
+        let location = target.clone();
+        let answer = move || Answer::new(status, &[("location", &location)], "");
+        let (failure, asked) = failure(answer, false).await;
+        assert_eq!((failure.kind, asked), (Some(BadRequest), 1), "{status}");
+        assert!(failure.message.contains(&target), "{}", failure.message);
+    }
+    assert!(elsewhere.requests().is_empty(), "no key went there");
+}
+
+#[tokio::test]
 async fn secrets_are_nowhere() {
     let echo = format!("bad key {KEY} and header value-of-header");
     let body = json!({ "error": { "message": echo, "code": "nope" } });
