@@ -8,21 +8,23 @@ use futures_util::future::BoxFuture;
 use schema::event::ModelFailure;
 use schema::{InstanceId, ModelFailureKind, Reply, Turn};
 
+use crate::choice::Choice;
 use crate::error::Error;
 use crate::openai_chat::{Format, turn};
+use crate::provider::Provider;
 
 /// The answers in order.
 pub(crate) type Answers = Arc<[Result<Reply, ModelFailure>]>;
 
 /// Answers request `n` with answer `n`. It keeps no position of its own, so that a resumed attempt goes on where it stood.
-pub(crate) struct Canned {
+struct Canned {
     format: Format,
     answers: Answers,
     source: PathBuf,
 }
 
 impl Canned {
-    pub(crate) fn new(name: &str, answers: Answers, source: PathBuf) -> Self {
+    fn new(name: &str, answers: Answers, source: PathBuf) -> Self {
         Self {
             format: Format::plain(name),
             answers,
@@ -80,8 +82,46 @@ impl Model for Canned {
     }
 }
 
+/// A provider that answers from files.
+pub(crate) struct Files {
+    name: String,
+    kind: Kind,
+    source: Source,
+}
+
+impl Files {
+    /// Finds out what `path` is, and reads it when it serves all instances.
+    pub(crate) fn open(choice: &Choice, path: &Path, kind: Kind) -> Result<Self, Error> {
+        let source = if path.is_dir() {
+            Source::Directory(path.to_owned())
+        } else {
+            Source::File(path.to_owned(), kind.load(path)?)
+        };
+        Ok(Self {
+            name: choice.to_string(),
+            kind,
+            source,
+        })
+    }
+}
+
+impl Provider for Files {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn price_known(&self) -> bool {
+        true
+    }
+
+    fn model(&self, instance: &InstanceId, sample: u32) -> Result<Arc<dyn Model>, Error> {
+        let (path, answers) = self.kind.answers(&self.source, instance, sample)?;
+        Ok(Arc::new(Canned::new(self.kind.name, answers, path)))
+    }
+}
+
 /// Where the answers for an instance are.
-pub(crate) enum Source {
+enum Source {
     /// One file for all instances, read at the start.
     File(PathBuf, Answers),
     /// A directory with a file for each, read when its attempt starts.
@@ -90,6 +130,8 @@ pub(crate) enum Source {
 
 /// How a kind of file is named and read.
 pub(crate) struct Kind {
+    /// What the model is called in requests.
+    pub(crate) name: &'static str,
     /// Endings that are looked for, in order, with the dot.
     pub(crate) endings: &'static [&'static str],
     /// Reads a file's content; the path is for messages.
@@ -97,17 +139,8 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// Finds out what `path` is, and reads it when it serves all instances.
-    pub(crate) fn open(&self, path: &Path) -> Result<Source, Error> {
-        if path.is_dir() {
-            Ok(Source::Directory(path.to_owned()))
-        } else {
-            Ok(Source::File(path.to_owned(), self.load(path)?))
-        }
-    }
-
     /// The answers for one sample of an instance, and the file that holds them.
-    pub(crate) fn answers(
+    fn answers(
         &self,
         source: &Source,
         instance: &InstanceId,

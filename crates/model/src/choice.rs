@@ -66,14 +66,6 @@ impl Choice {
             Self::Script { .. } | Self::Replay { .. } => None,
         }
     }
-
-    /// Whether requests go to a server.
-    pub fn is_remote(&self) -> bool {
-        match self {
-            Self::OpenAi { .. } => true,
-            Self::Script { .. } | Self::Replay { .. } => false,
-        }
-    }
 }
 
 impl FromStr for Choice {

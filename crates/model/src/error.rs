@@ -66,6 +66,16 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// A trajectory is of a format that this version does not read.
+    #[error("{} has format version {found}, and {known} is read here", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: schema::FormatVersion,
+        /// Ours.
+        known: schema::FormatVersion,
+    },
     /// A file of replies holds none.
     #[error("{} holds no replies", path.display())]
     NoReplies {
@@ -118,6 +128,7 @@ impl Error {
                 "a script holds one JSON object a line: {\"text\"?, \"tool_calls\"?: [{\"name\", \"arguments\"}], \"finish_reason\"?, \"usage\"?}; a replay reads a trajectory (.json or .jsonl)".into(),
             ],
             Self::NoFile { wanted, .. } => vec![format!("a file named {wanted} is looked for there")],
+            Self::Version { .. } => vec!["replay it with the version of Patchmill that wrote it".into()],
             Self::Client(_) => vec![
                 "the system's certificates may be missing (Debian: ca-certificates)".into(),
             ],

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use schema::InstanceId;
 
+use crate::canned::Files;
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::settings::Settings;
@@ -38,12 +39,13 @@ pub fn open(
 ) -> Result<Arc<dyn Provider>, Error> {
     Ok(match choice {
         Choice::OpenAi { model } => Arc::new(openai_chat::open(choice, model, settings, client)?),
-        Choice::Script { path } => Arc::new(script::Scripts::open(choice, path)?),
-        Choice::Replay { path } => Arc::new(recorded::Recordings::open(choice, path)?),
+        Choice::Script { path } => Arc::new(Files::open(choice, path, script::KIND)?),
+        Choice::Replay { path } => Arc::new(Files::open(choice, path, recorded::KIND)?),
     })
 }
 
-/// The HTTP client of a run: TLS by rustls with ring, connections kept alive, proxies from the environment.
+/// The HTTP client of a run: TLS by rustls with ring, connections kept alive, proxies from the environment. It follows no redirect: that would
+/// make a question of it that has no body, and hand headers with keys to whatever host is named.
 ///
 /// # Errors
 /// When the system's certificates cannot be loaded.
@@ -54,6 +56,7 @@ pub fn client(connect_timeout: Duration) -> Result<reqwest::Client, Error> {
         .user_agent(concat!("patchmill/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect_timeout)
         .tcp_nodelay(true)
+        .redirect(reqwest::redirect::Policy::none())
         .pool_max_idle_per_host(usize::MAX)
         .build()
         .map_err(Error::Client)

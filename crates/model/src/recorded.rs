@@ -1,52 +1,19 @@
 //! `replay:PATH`: the answers of a recorded trajectory, failures included, in order.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use agent::ports::Model;
 use schema::event::ModelFailure;
-use schema::{Event, Header, InstanceId, Record, Reply, Trajectory};
+use schema::{Event, FormatVersion, Header, Record, Reply, Trajectory};
 
-use crate::canned::{Answers, Canned, Kind, Source};
-use crate::choice::Choice;
+use crate::canned::{Answers, Kind};
 use crate::error::Error;
-use crate::provider::Provider;
 
-const KIND: Kind = Kind {
+/// Files of trajectories; a recorded reply carries the cost that it had.
+pub(crate) const KIND: Kind = Kind {
+    name: "replay",
     endings: &[".json", ".jsonl"],
     read,
 };
-
-/// Trajectories for one or for many instances.
-pub(crate) struct Recordings {
-    name: String,
-    source: Source,
-}
-
-impl Recordings {
-    pub(crate) fn open(choice: &Choice, path: &Path) -> Result<Self, Error> {
-        Ok(Self {
-            name: choice.to_string(),
-            source: KIND.open(path)?,
-        })
-    }
-}
-
-impl Provider for Recordings {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// A recorded reply carries the cost that it had.
-    fn price_known(&self) -> bool {
-        true
-    }
-
-    fn model(&self, instance: &InstanceId, sample: u32) -> Result<Arc<dyn Model>, Error> {
-        let (path, answers) = KIND.answers(&self.source, instance, sample)?;
-        Ok(Arc::new(Canned::new("replay", answers, path)))
-    }
-}
 
 /// Reads a document (one JSON object) or a log (a header line, then records).
 fn read(path: &Path, text: &str) -> Result<Answers, Error> {
@@ -59,6 +26,7 @@ fn read(path: &Path, text: &str) -> Result<Answers, Error> {
         expected: "a trajectory",
         source,
     })?;
+    check_version(path, &trajectory.header)?;
     Ok(answers(trajectory.events))
 }
 
@@ -72,8 +40,9 @@ fn read_log(path: &Path, text: &str) -> Result<Answers, Error> {
     };
     let mut lines = text.split_inclusive('\n').enumerate();
     if let Some((number, line)) = lines.next() {
-        serde_json::from_str::<Header>(line)
+        let header = serde_json::from_str(line)
             .map_err(|source| malformed(number, "a trajectory's header", source))?;
+        check_version(path, &header)?;
     }
     let mut records = Vec::new();
     for (number, line) in lines {
@@ -84,6 +53,18 @@ fn read_log(path: &Path, text: &str) -> Result<Answers, Error> {
         }
     }
     Ok(answers(records))
+}
+
+fn check_version(path: &Path, header: &Header) -> Result<(), Error> {
+    let (known, found) = (FormatVersion::TRAJECTORY, header.schema_version);
+    if known.reads(found) {
+        return Ok(());
+    }
+    Err(Error::Version {
+        path: path.to_owned(),
+        found,
+        known,
+    })
 }
 
 fn answers(records: Vec<Record>) -> Answers {

@@ -1,54 +1,21 @@
 //! `script:PATH`: canned replies, one JSON object a line.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use agent::ports::Model;
 use schema::event::ModelFailure;
-use schema::{FinishReason, InstanceId, ModelFailureKind, Reply, ToolCall, Usage};
+use schema::{FinishReason, ModelFailureKind, Reply, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::canned::{Answers, Canned, Kind, Source};
-use crate::choice::Choice;
+use crate::canned::{Answers, Kind};
 use crate::error::Error;
-use crate::provider::Provider;
 
-const KIND: Kind = Kind {
+/// Files of scripts; a script costs what it says, or nothing.
+pub(crate) const KIND: Kind = Kind {
+    name: "script",
     endings: &[".jsonl"],
     read,
 };
-
-/// Scripts for one or for many instances.
-pub(crate) struct Scripts {
-    name: String,
-    source: Source,
-}
-
-impl Scripts {
-    pub(crate) fn open(choice: &Choice, path: &Path) -> Result<Self, Error> {
-        Ok(Self {
-            name: choice.to_string(),
-            source: KIND.open(path)?,
-        })
-    }
-}
-
-impl Provider for Scripts {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// A script costs what it says, or nothing.
-    fn price_known(&self) -> bool {
-        true
-    }
-
-    fn model(&self, instance: &InstanceId, sample: u32) -> Result<Arc<dyn Model>, Error> {
-        let (path, answers) = KIND.answers(&self.source, instance, sample)?;
-        Ok(Arc::new(Canned::new("script", answers, path)))
-    }
-}
 
 /// One line of a script: a reply, or a failure.
 #[derive(Deserialize)]

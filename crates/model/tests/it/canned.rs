@@ -237,3 +237,18 @@ async fn a_recording_answers_as_it_did() {
         assert_eq!(end.kind, Some(ModelFailureKind::BadRequest));
     }
 }
+
+#[test]
+fn a_recording_of_another_format_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorded = trajectory();
+    recorded.header.schema_version.major += 1;
+    let document = serde_json::to_string(&recorded).unwrap();
+    let log = serde_json::to_string(&recorded.header).unwrap() + "\n";
+    for (name, text) in [("t.json", document), ("t.jsonl", log)] {
+        let path = write(&directory.path().join(name), &text);
+        let error = open(&format!("replay:{path}")).err().unwrap();
+        assert!(matches!(error, Error::Version { .. }), "{error}");
+        assert_eq!(error.hints().len(), 1);
+    }
+}
