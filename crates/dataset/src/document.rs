@@ -1,5 +1,6 @@
 //! Files that are one JSON object, or several spread over many lines: a single row, rows keyed by id, a list under one key, splits.
 
+use std::cell::Cell;
 use std::io::{BufRead, Read};
 
 use serde::Deserialize;
@@ -38,6 +39,7 @@ pub(crate) fn rows(
     let document = Document {
         text: syntax::utf8(&place.path, start, &bytes)?,
         start,
+        found: Cell::new((0, start)),
         place,
     };
     let values = document.values()?;
@@ -53,6 +55,8 @@ pub(crate) fn rows(
 struct Document<'a> {
     text: &'a str,
     start: Position,
+    /// Offset and position of the value that was looked for last: values come in their order, so each byte is counted once.
+    found: Cell<(usize, Position)>,
     place: &'a Place,
 }
 
@@ -127,8 +131,14 @@ impl<'a> Document<'a> {
     /// Where a value of this document starts.
     fn position(&self, value: &RawValue) -> Position {
         let offset = (value.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        let before = self.text.as_bytes().get(..offset).unwrap_or_default();
-        self.start.after(before)
+        let (mut from, mut position) = self.found.get();
+        if offset < from {
+            (from, position) = (0, self.start);
+        }
+        let between = self.text.as_bytes().get(from..offset).unwrap_or_default();
+        let position = position.after(between);
+        self.found.set((offset, position));
+        position
     }
 }
 
