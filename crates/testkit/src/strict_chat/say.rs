@@ -12,7 +12,6 @@ const PIECE: usize = 7;
 pub struct Said {
     text: String,
     calls: Vec<(String, String)>,
-    finish_reason: Option<String>,
 }
 
 impl Said {
@@ -36,21 +35,12 @@ impl Said {
         self
     }
 
-    /// And ends for this reason.
-    #[must_use]
-    pub fn finishing(mut self, reason: impl Into<String>) -> Self {
-        self.finish_reason = Some(reason.into());
-        self
-    }
-
-    fn finish_reason(&self) -> &str {
-        self.finish_reason
-            .as_deref()
-            .unwrap_or(if self.calls.is_empty() {
-                "stop"
-            } else {
-                "tool_calls"
-            })
+    fn finish_reason(&self) -> &'static str {
+        if self.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        }
     }
 
     /// The message, as the service writes it.
