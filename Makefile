@@ -3,7 +3,7 @@
 CARGO ?= cargo
 RUNNER := target/debug/runner
 
-.PHONY: demo test bench check fmt lint docs deny
+.PHONY: demo record-demo test bench check fmt lint docs deny
 
 # Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo.
 demo:
@@ -11,6 +11,10 @@ demo:
 	scripts/build-demo.sh
 	rm -rf runs/demo
 	$(RUNNER) run --dataset datasets/demo.jsonl --model replay:trajectories/demo --out runs/demo --grade --fail-under 1
+
+# Records the demo's trajectories again, after the agent's words changed. Look at the diff.
+record-demo: demo
+	cp runs/demo/trajectories/*.json trajectories/demo/
 
 # All tests.
 test:
@@ -21,7 +25,7 @@ test:
 # The runner's own cost against floors measured in the same run.
 bench:
 	$(CARGO) build --locked --release --package runner
-	scripts/bench/bench.py
+	python3 scripts/bench/bench.py
 
 # What CI checks before it tests.
 check: fmt lint docs

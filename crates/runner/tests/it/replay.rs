@@ -1,5 +1,8 @@
 //! `runner replay`.
 
+use std::path::Path;
+use std::process::Command;
+
 use crate::command::Place;
 
 /// A run of one instance that was solved.
@@ -114,4 +117,25 @@ fn a_file_that_is_no_trajectory() {
     place.write("b.jsonl", "");
     let said = ["a.json", "b.jsonl", "c.json"].map(|file| place.run(&["replay", file]).all());
     insta::assert_snapshot!(said.join("\n"));
+}
+
+/// The recorded demo is what `make demo` shows: it must do again what it says. `make record-demo` records it anew.
+#[test]
+fn the_demo_happens_again_as_recorded() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let built = Command::new(root.join("scripts/build-demo.sh")).status();
+    assert!(built.unwrap().success());
+    let text = |path: &str| root.join(path).to_string_lossy().into_owned();
+    let mut arguments = vec![
+        "replay".to_owned(),
+        "--dataset".to_owned(),
+        text("datasets/demo.jsonl"),
+    ];
+    arguments.extend(["--sandbox", "local", "--quiet"].map(str::to_owned));
+    let recorded = std::fs::read_dir(root.join("trajectories/demo")).unwrap();
+    let files = recorded.map(|entry| entry.unwrap().path().to_string_lossy().into_owned());
+    arguments.extend(files);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let said = Place::new().run(&arguments);
+    assert_eq!(said.code, 0, "{}", said.all());
 }
