@@ -1,5 +1,6 @@
 //! What people see while a batch runs: a bar with a line for each running instance, or a plain line for each finished one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -39,8 +40,12 @@ impl Lines {
 
     fn attempt(&mut self, key: &AttemptKey, outcome: &Outcome, what: &Finished) {
         self.finished += 1;
-        if self.printer.progress() != Progress::Plain {
-            return;
+        let failed = matches!(outcome, Outcome::Failed { .. });
+        match self.printer.progress() {
+            Progress::Plain => {}
+            // The bars show the rest.
+            Progress::Bar if failed => {}
+            Progress::Auto | Progress::Bar | Progress::None => return,
         }
         let width = self.planned.to_string().len();
         let count = format!("[{:>width$}/{}]", self.finished, self.planned);
@@ -184,7 +189,8 @@ pub async fn bars(printer: Printer, mut live: watch::Receiver<LiveState>) {
 struct Bars {
     multi: MultiProgress,
     total: ProgressBar,
-    more: ProgressBar,
+    /// There while more attempts run than are shown.
+    more: Option<ProgressBar>,
     running: HashMap<AttemptKey, ProgressBar>,
 }
 
@@ -194,11 +200,10 @@ impl Bars {
         let style = ProgressStyle::with_template(template);
         let total = multi.add(ProgressBar::new(0));
         total.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let more = ProgressBar::new_spinner().with_style(line_style());
         Self {
             multi,
             total,
-            more,
+            more: None,
             running: HashMap::new(),
         }
     }
@@ -226,12 +231,20 @@ impl Bars {
         }
         match state.running.len().checked_sub(SHOWN) {
             Some(more) if more > 0 => {
-                if self.more.is_hidden() || self.more.message().is_empty() {
-                    self.more = self.multi.insert_before(&self.total, self.more.clone());
-                }
-                self.more.set_message(format!("  … and {more} more"));
+                let bar = self.more.get_or_insert_with(|| {
+                    let bar = ProgressBar::new_spinner().with_style(line_style());
+                    self.multi.insert_before(&self.total, bar)
+                });
+                bar.set_message(format!("  … and {more} more"));
             }
-            _ => self.more.set_message(""),
+            _ => self.remove_more(),
+        }
+    }
+
+    fn remove_more(&mut self) {
+        if let Some(bar) = self.more.take() {
+            bar.finish_and_clear();
+            self.multi.remove(&bar);
         }
     }
 
@@ -239,7 +252,7 @@ impl Bars {
         for (_, bar) in self.running.drain() {
             bar.finish_and_clear();
         }
-        self.more.finish_and_clear();
+        self.remove_more();
         self.total.finish_and_clear();
     }
 }
@@ -281,6 +294,31 @@ fn line(status: &AttemptStatus) -> String {
         status.steps(),
         seconds / 60,
         seconds % 60,
-        escape::short(&status.action(), 120)
+        escape::short(&command(&status.action()), 120)
     )
+}
+
+/// The command of a shell call, which is all that people want to see of it; other calls as they are.
+fn command(action: &str) -> Cow<'_, str> {
+    match action.strip_prefix("bash {\"command\":\"") {
+        None => Cow::Borrowed(action),
+        Some(command) => {
+            let command = command.trim_end_matches("\"}");
+            let command = command.replace("\\n", " ⏎ ").replace("\\\"", "\"");
+            Cow::Owned(format!("$ {command}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn a_shell_call_is_shown_as_its_command() {
+        let call = r#"bash {"command":"echo \"a\"\nls"}"#;
+        assert_eq!(command(call), r#"$ echo "a" ⏎ ls"#);
+        assert_eq!(command("bash {\"command\":\"ls -l"), "$ ls -l");
+        assert_eq!(command("search {}"), "search {}");
+    }
 }

@@ -25,3 +25,29 @@ fn a_configuration_file_that_is_not_there_is_named() {
 fn a_preset_that_does_not_exist_is_named() {
     insta::assert_snapshot!(Place::new().run(&["run", "--config", "fast"]).all());
 }
+
+#[test]
+fn rows_that_name_images_and_servers_that_a_project_names_are_warned_about() {
+    let place = Place::new().variable("OPENAI_API_KEY", "sk-secret");
+    let base = place.repository("repo");
+    place.write(
+        "patchmill.toml",
+        "base_url = \"https://elsewhere.invalid/v1\"\n",
+    );
+    let row = serde_json::json!({
+        "instance_id": "a", "problem_statement": "b", "repo": "o/n", "repo_path": "repo",
+        "base_commit": base, "image_name": "registry.invalid/a:1",
+    });
+    place.write("d.jsonl", row.to_string());
+    let said = place.run(&[
+        "run",
+        "--dataset",
+        "d.jsonl",
+        "--model",
+        "openai:m",
+        "--out",
+        "out",
+        "--dry-run",
+    ]);
+    insta::assert_snapshot!(said.all());
+}

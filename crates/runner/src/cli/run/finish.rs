@@ -14,7 +14,7 @@ use crate::one_off;
 use crate::report::{self, Repositories, Row};
 use crate::store::ledger::Ledger;
 use crate::store::{RunDirectory, journal};
-use crate::ui::{self, Printer};
+use crate::ui::{self, Printer, Style};
 
 /// Failures that are told in full; the rest is in `results.csv`.
 const FAILURES: usize = 10;
@@ -59,6 +59,13 @@ impl Finish {
             printer.data(&text.unwrap_or_default());
         } else {
             printer.data(&self.text(&rows, &summary));
+        }
+        if matches!(exit, Exit::Aborted | Exit::Interrupted | Exit::Terminated) {
+            let label = printer.paint(Style::Hint, "hint:");
+            printer.note(&format!(
+                "{label} the same command with --out {} --resume goes on",
+                self.run.root().display()
+            ));
         }
         Ok(exit)
     }
