@@ -37,7 +37,7 @@ lint:
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 
 docs:
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps
 
 # Licences, sources and banned crates; needs cargo-deny.
 deny:

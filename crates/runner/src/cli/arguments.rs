@@ -214,7 +214,7 @@ pub struct Grade {
     /// Gates.
     #[command(flatten)]
     pub gates: options::Gates,
-    /// Directory of the run that grading a predictions file makes [default: runs/<time>-<predictions>]
+    /// Directory of the run that grading a predictions file makes [default: runs/TIME-PREDICTIONS]
     #[arg(long, short, help_heading = "Run", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Where settings come from.

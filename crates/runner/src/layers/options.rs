@@ -372,7 +372,7 @@ pub struct Grading {
 #[command(next_help_heading = "Run")]
 #[serde(default)]
 pub struct Batch {
-    /// Directory of this run [default: runs/<time>-<dataset>]
+    /// Directory of this run [default: runs/TIME-DATASET]
     #[arg(long, short, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out: Option<PathBuf>,

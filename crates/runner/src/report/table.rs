@@ -11,7 +11,7 @@ const SHOWN: usize = 100;
 /// Longest id shown whole.
 const ID_WIDTH: usize = 60;
 
-/// One line for each row, at most [`SHOWN`].
+/// One line for each row, at most 100.
 pub fn table(rows: &[Row]) -> String {
     let samples = rows.iter().any(|row| row.sample > 1);
     let mut table = Table::new();
