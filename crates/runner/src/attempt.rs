@@ -353,6 +353,14 @@ impl Life<'_> {
             harvest.files,
             harvest.full.len()
         ));
+        if std::str::from_utf8(&harvest.model).is_err() {
+            self.reports
+                .warn(format!(
+                    "{}: the patch is not UTF-8: model.patch holds it as it is, predictions hold it with replacement characters",
+                    self.job.key
+                ))
+                .await;
+        }
         for omission in &harvest.omissions {
             self.log.line(format!("not in the patch: {omission}"));
         }

@@ -341,6 +341,10 @@ impl Executor for Work {
     }
 
     fn clean(&self, limit: Duration) -> BoxFuture<'_, ()> {
-        self.context.leases.clean(limit).boxed()
+        async move {
+            self.context.leases.clean(limit).await;
+            self.context.repositories.clear();
+        }
+        .boxed()
     }
 }

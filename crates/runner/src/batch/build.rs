@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::lease::Leases;
 use crate::recorder::{Budget, Redactor};
 use crate::repositories::Repositories;
-use crate::settings::RunSettings;
+use crate::settings::{Operation, RunSettings};
 use crate::store::RunDirectory;
 
 /// Builds the context; without a model where only patches are graded.
@@ -57,7 +57,7 @@ pub(super) fn context(
         checks: context::checks(&identity),
         classes: Arc::new(context::path_classes(&identity.paths)?),
         backend: selected.backend,
-        repositories: Repositories::new(root),
+        repositories: Repositories::new(root, kept(&operation)),
         leases: Arc::new(Leases::default()),
         permits: Permits {
             start: Semaphore::new(operation.start_workers.max(1)),
@@ -161,4 +161,15 @@ fn model_settings(settings: &RunSettings) -> model::Settings {
         }),
         ..defaults
     }
+}
+
+/// Prepared repositories that are worth keeping for somebody who will want them soon: the grader, or the next sample.
+fn kept(operation: &Operation) -> usize {
+    let for_grading = if operation.grade {
+        operation.grade_workers + operation.workers
+    } else {
+        0
+    };
+    // Each holds disk space and the listing of its tree.
+    for_grading.max(usize::from(operation.samples > 1)).min(16)
 }

@@ -17,7 +17,7 @@ use crate::clock;
 use crate::dispatcher::Store;
 use crate::error::{At, Error};
 pub use crate::plan::GradeSelection;
-use crate::plan::{Plan, PlanRow, gradings};
+use crate::plan::{Plan, PlanRow, gradable, gradings};
 use crate::settings::{ResumeMode, RunSettings};
 use crate::store::{RunDirectory, atomic};
 
@@ -58,29 +58,35 @@ impl Batch {
         let run = RunDirectory::new(&settings.run_directory);
         let before = before(&settings, &run)?;
         refuse_living(&run)?;
-        let gradable = gradable_rows(&settings, &rows)?;
+        let can_be = gradable_rows(&settings, &rows)?;
         let backend = backends::select(&settings).await?;
         let mut warnings: Vec<String> = backend.warning.iter().cloned().collect();
-        warnings.extend(gradable.warning);
+        warnings.extend(can_be.warning);
         let plan_rows = plan_rows(&rows);
         let context = build::context(&settings, rows, &run, backend, None, 0.0)?;
         let mut store = take(&settings, &run, before.as_ref())?;
         for prediction in predictions {
             import(&mut store, &plan_rows, prediction)?;
         }
-        let mut gradings = gradings(&store.ledger, &plan_rows, only)?;
-        gradings.retain(|job| gradable.rows.get(job.row).copied().unwrap_or(false));
+        let mut jobs = gradings(&store.ledger, &plan_rows, only)?;
+        jobs.retain(|job| can_be.rows.get(job.row).copied().unwrap_or(false));
         reap(&context).await;
+        let known: HashSet<&InstanceId> = plan_rows.iter().map(|row| &row.id).collect();
         let selected = store
             .ledger
             .samples()
-            .filter(|(id, _, _)| plan_rows.iter().any(|row| row.id == **id))
+            .filter(|(id, _, sample)| {
+                let graded = sample
+                    .counting()
+                    .is_some_and(|(_, _, end)| gradable(&end.outcome));
+                graded && known.contains(id)
+            })
             .map(|(id, sample, _)| (id.clone(), sample))
             .collect();
         Ok(Self {
-            policy: policy(&settings, gradable.rows),
+            policy: policy(&settings, can_be.rows),
             plan: Plan {
-                gradings,
+                gradings: jobs,
                 ..Plan::default()
             },
             store,

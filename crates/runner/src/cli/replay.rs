@@ -235,7 +235,7 @@ impl Stage {
         let classes = context::path_classes(&settings.identity.paths)?;
         Ok(Self {
             classes: Arc::new(classes),
-            repositories: Repositories::new(backends::root(settings.operation.scratch.as_ref())),
+            repositories: Repositories::new(backends::root(settings.operation.scratch.as_ref()), 0),
             leases: Arc::default(),
             backend: selected.backend,
             cancel: CancellationToken::new(),
