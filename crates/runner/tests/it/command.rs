@@ -22,7 +22,7 @@ impl Said {
             "code {}\n--- stdout\n{}--- stderr\n{}",
             self.code, self.out, self.err
         );
-        let time = regex::Regex::new(r"(?m)\d+\.\d+ s\b| +\d+\.\d$").unwrap();
+        let time = regex::Regex::new(r"(?m)\d+\.\d+ s\b|  +\d+\.\d$").unwrap();
         time.replace_all(&text, " [TIME]").into_owned()
     }
 }
