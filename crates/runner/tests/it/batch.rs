@@ -175,13 +175,12 @@ fn a_first_signal_harvests_what_was_done() {
             .iter()
             .all(|(_, outcome)| *outcome == Outcome::Cancelled)
     );
-    for index in 0..2 {
-        let patch = fixture.file(&format!(
-            "instances/{}/s1-a1/model.patch",
-            fixture.id(index)
-        ));
-        assert!(fs::read_to_string(patch).unwrap().contains("+good"));
-    }
+    // Whichever sandboxes stood first got the two workers; a third attempt may have been waiting for one.
+    let harvested = (0..3).filter(|index| {
+        let patch = format!("instances/{}/s1-a1/model.patch", fixture.id(*index));
+        fs::read_to_string(fixture.file(&patch)).is_ok_and(|patch| patch.contains("+good"))
+    });
+    assert_eq!(harvested.count(), 2);
     assert_eq!(
         fixture.predictions(),
         [],
