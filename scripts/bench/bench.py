@@ -86,7 +86,7 @@ class Bench:
         out = self.scratch / "run"
         arguments = [self.runner, "run", "--dataset", self.scratch / f"rows-{instances}.jsonl", "--repos", self.scratch / "repos",
                      "--model", f"openai:stub-s{steps}-l{latency}-o{output}", "--base-url", self.stub.address, "--sandbox", "local",
-                     "--workers", str(workers), "--max-steps", str(steps + 10), "--no-stuck-detection", "--out", out, "--format", "json"]
+                     "--workers", str(workers), "--max-steps", str(steps + 10), "--no-stuck-detection", "--no-must-patch", "--out", out, "--format", "json"]
         start, cpu_before = time.monotonic(), self.children_cpu()
         process = subprocess.Popen(list(map(str, arguments)), env={**CLEAN, "OPENAI_API_KEY": "unused"}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
