@@ -275,6 +275,7 @@ pub(crate) struct HostPlace {
 
 impl HostPlace {
     fn launch(&self, launch: &Launch) -> io::Result<Channel> {
+        self.restore_workspace()?;
         let inside = launch.directory.as_deref().unwrap_or(&self.workdir);
         let mut arguments = self
             .wrapper
@@ -304,6 +305,18 @@ impl HostPlace {
             guard: Box::new(CloseOnDrop(Arc::clone(&tree))),
             ended: Box::pin(async move { tree.wait().await }),
         })
+    }
+
+    /// An unconfined agent can delete the workspace itself, which is the agent's doing and no loss of the place: it goes on in an empty one.
+    fn restore_workspace(&self) -> io::Result<()> {
+        let deleted = self.wrapper.is_none()
+            && self.directory.join(PRIVATE).is_dir()
+            && std::fs::symlink_metadata(&self.host_workdir)
+                .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        if deleted {
+            directory::create_private(&self.host_workdir)?;
+        }
+        Ok(())
     }
 
     async fn stop_all(&self, deadline: Duration) -> Result<(), Error> {
@@ -351,6 +364,8 @@ impl Place for HostPlace {
     }
 
     fn host_workdir(&self) -> Option<&Path> {
+        // Where this fails the caller finds no directory, and says so.
+        let _ = self.restore_workspace();
         Some(&self.host_workdir)
     }
 
@@ -383,6 +398,7 @@ impl Place for HostPlace {
 
     fn state<'a>(&'a self) -> BoxFuture<'a, Result<PlaceState, Error>> {
         Box::pin(async move {
+            let _ = self.restore_workspace();
             Ok(if self.host_workdir.is_dir() {
                 PlaceState::Running
             } else {

@@ -244,3 +244,21 @@ async fn a_killed_keeper_loses_neither_the_shell_for_good_nor_its_children() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_deleted_workspace_is_what_the_agent_did_and_no_lost_sandbox() {
+    for kind in BackendKind::available().await {
+        for end in ["true", "exit 0"] {
+            let ground = Ground::new();
+            let sandbox = ground.start(kind).await;
+            run(&sandbox, &format!("rm -rf \"$PWD\" 2>/dev/null; {end}")).await;
+            assert_eq!(ask(&sandbox, "echo still").await.0, "still\n");
+            let full = sandbox.diff().await.unwrap().full;
+            let deletions = String::from_utf8_lossy(&full)
+                .matches("deleted file mode")
+                .count();
+            assert_ne!(deletions, 0, "{kind:?} {end}");
+            remove(&sandbox).await;
+        }
+    }
+}
