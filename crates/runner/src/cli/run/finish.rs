@@ -29,6 +29,20 @@ fn failure(row: &Row) -> String {
     }
 }
 
+/// What the counts are of: all that the run has, of which this command may have selected fewer.
+fn selection(selected: usize, rows: &[Row]) -> String {
+    let noun = match rows.iter().any(|row| row.sample > 1) {
+        true => "sample",
+        false => "instance",
+    };
+    let all = ui::count(selected.max(rows.len()), noun);
+    if selected < rows.len() {
+        format!("{all} ({selected} selected now): ")
+    } else {
+        format!("{all}: ")
+    }
+}
+
 /// What the end needs to know of the beginning.
 pub(in crate::cli) struct Finish {
     pub(in crate::cli) run: RunDirectory,
@@ -92,7 +106,7 @@ impl Finish {
             }
             lines.push(String::new());
         }
-        let mut counted = format!("{}: ", ui::count(summary.selected, "instance"));
+        let mut counted = selection(summary.selected, rows);
         counted.push_str(&counts(&summary.outcomes));
         if summary.outcomes.is_empty() {
             counted.push_str("none ended");
