@@ -41,9 +41,10 @@ impl Canned {
             Err(failure(
                 ModelFailureKind::BadRequest,
                 format!(
-                    "{} has {} replies and was asked for number {}; add replies up to a `task_done` call that is accepted",
+                    "{} has {} {} and was asked for number {}; add replies up to a `task_done` call that is accepted",
                     self.source.display(),
                     self.answers.len(),
+                    if self.answers.len() == 1 { "reply" } else { "replies" },
                     request.index + 1
                 ),
             ))

@@ -132,7 +132,14 @@ impl Error {
             Self::Client(_) => vec![
                 "the system's certificates may be missing (Debian: ca-certificates)".into(),
             ],
-            Self::Setting { .. } | Self::Read { .. } | Self::NoReplies { .. } | Self::Prices(_) => Vec::new(),
+            Self::Read { source, .. } => vec![
+                match source.kind() {
+                    std::io::ErrorKind::NotFound => "check the path given to --model",
+                    _ => "make it readable for the user that runs this",
+                }
+                .into(),
+            ],
+            Self::Setting { .. } | Self::NoReplies { .. } | Self::Prices(_) => Vec::new(),
         }
     }
 }

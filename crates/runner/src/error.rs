@@ -96,6 +96,9 @@ impl Error {
             Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 vec!["free some space; nothing that was finished is lost".to_owned()]
             }
+            Self::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                vec!["make it writable for this user, or use another --out".to_owned()]
+            }
             Self::File { .. } | Self::Format { .. } => Vec::new(),
         }
     }

@@ -79,6 +79,9 @@ impl Error {
             Self::Disk { .. } => {
                 Some("free some space, or point the sandboxes at another directory")
             }
+            Self::Start { source, .. } if is_denied(source.as_ref()) => {
+                Some("make it writable for this user, or point the sandboxes at another directory")
+            }
             Self::Start { .. }
             | Self::Lost { .. }
             | Self::Refused(_)
@@ -130,4 +133,10 @@ fn is_out_of_space(cause: &(dyn std::error::Error + 'static)) -> bool {
         return error.message().contains("No space left on device");
     }
     false
+}
+
+fn is_denied(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }

@@ -120,6 +120,21 @@ fn a_directory_that_is_no_repository() {
 }
 
 #[test]
+fn a_file_that_is_no_bundle() {
+    let place = with_row(r#""repo_path": "o.bundle""#);
+    place.write("o.bundle", "# v2 git bundle\nnonsense");
+    insta::assert_snapshot!(place.run(&RUN).all());
+}
+
+#[test]
+fn a_script_that_is_not_there() {
+    let place = Place::new();
+    let base = place.repository("repo");
+    place.dataset(&base);
+    insta::assert_snapshot!(place.run(&RUN).all());
+}
+
+#[test]
 fn a_base_commit_that_does_not_exist() {
     let place = with_row(r#""base_commit": "0123456789012345678901234567890123456789""#);
     place.repository("repos/o__n");

@@ -126,22 +126,39 @@ fn read_line(reader: &mut impl BufRead) -> Result<String, String> {
     String::from_utf8(line).map_err(|_| String::from("its header is not UTF-8"))
 }
 
+const HINT: &str = "see what `git bundle verify` says about it";
+
+/// Reads the header alone, and says what keeps the bundle from being used.
+pub(super) fn check(path: &Path) -> Result<(), Error> {
+    open(path).map(drop)
+}
+
+/// The header, and a reader that stands where the pack begins.
+fn open(path: &Path) -> Result<(Header, BufReader<File>), Error> {
+    let file = File::open(path).map_err(|error| Error::Repository {
+        path: path.to_owned(),
+        problem: String::from("it cannot be read"),
+        hint: String::from("make it readable for the user that runs this"),
+        source: Some(error.into()),
+    })?;
+    let mut reader = BufReader::with_capacity(64 << 10, file);
+    let header =
+        Header::read(&mut reader).map_err(|problem| Error::repository(path, problem, HINT))?;
+    match header.obstacle() {
+        Some((problem, hint)) => Err(Error::repository(path, problem, hint)),
+        None => Ok((header, reader)),
+    }
+}
+
 /// Reads the header and indexes the pack into a bare repository in `scratch`.
 pub(super) fn unpack(path: &Path, scratch: &Path) -> Result<Bundle, Error> {
-    let hint = "see what `git bundle verify` says about it";
-    let wrong = |problem: String| Error::repository(path, problem, hint);
     let broken = |source: crate::error::Cause| Error::Repository {
         path: path.to_owned(),
         problem: String::from("its pack cannot be read"),
-        hint: hint.to_owned(),
+        hint: HINT.to_owned(),
         source: Some(source),
     };
-    let file = File::open(path).map_err(|error| broken(error.into()))?;
-    let mut reader = BufReader::with_capacity(64 << 10, file);
-    let header = Header::read(&mut reader).map_err(wrong)?;
-    if let Some((problem, hint)) = header.obstacle() {
-        return Err(Error::repository(path, problem, hint));
-    }
+    let (header, mut reader) = open(path)?;
     let directory = scratch.join("bundle.git");
     let repository = init(&directory)
         .map_err(|error| Error::start(format!("unpack {}", path.display()), error))?;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use git2::{ErrorCode, Index, ObjectType, Odb, Oid, Repository};
 
+use super::bundle;
 use super::seal::LeftOut;
-use super::source::{Source, lines};
+use super::source::{Source, lines, unreadable};
 use crate::error::Error;
 use crate::place::{directory, removal};
 
@@ -129,14 +130,14 @@ fn to_hide(source: &Path, opened: &Source, start: Oid) -> Vec<PathBuf> {
     hidden
 }
 
-/// Looks whether `source` can be read and has `base_commit`, so that a mistake shows before anything starts. A bundle is not unpacked for that:
-/// what is in it shows when it is prepared.
+/// Looks whether `source` can be read and has `base_commit`, so that a mistake shows before anything starts. A bundle is not unpacked for that: only
+/// its header is read, and what is in it shows when it is prepared.
 ///
 /// # Errors
 /// As [`prepare`], as far as it can be told.
 pub fn check(source: &Path, base_commit: Option<&str>) -> Result<(), Error> {
     if source.is_file() {
-        return Ok(());
+        return bundle::check(source);
     }
     // Only bundles are unpacked, so no directory is needed.
     let opened = Source::open(source, Path::new(""))?;
@@ -159,20 +160,22 @@ fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> Result<Oid, 
         .revparse_single(&revision)
         .and_then(|object| object.peel_to_commit())
         .map(|commit| commit.id())
-        .map_err(|error| Error::Repository {
-            path: source.to_owned(),
-            problem: match base {
-                Some(base) => format!("it has no commit `{base}`"),
-                None => String::from("it has no commit yet"),
-            },
-            hint: match base {
-                Some(base) => format!(
-                    "fetch it (`git -C {} fetch origin {base}`), or point to another repository",
-                    source.display()
-                ),
-                None => String::from("commit something first"),
-            },
-            source: Some(error.into()),
+        .map_err(|error| {
+            unreadable(source).unwrap_or_else(|| Error::Repository {
+                path: source.to_owned(),
+                problem: match base {
+                    Some(base) => format!("it has no commit `{base}`"),
+                    None => String::from("it has no commit yet"),
+                },
+                hint: match base {
+                    Some(base) => format!(
+                        "fetch it (`git -C {} fetch origin {base}`), or point to another repository",
+                        source.display()
+                    ),
+                    None => String::from("commit something first"),
+                },
+                source: Some(error.into()),
+            })
         })
 }
 

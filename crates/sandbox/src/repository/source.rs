@@ -69,6 +69,9 @@ fn open_directory(path: &Path) -> Result<Repository, Error> {
     // Exactly this directory: a plain directory inside somebody's checkout is not that checkout.
     let none: [&std::ffi::OsStr; 0] = [];
     Repository::open_ext(path, RepositoryOpenFlags::NO_SEARCH, none).map_err(|error| {
+        if let Some(denied) = unreadable(path) {
+            return denied;
+        }
         let (problem, hint) = match error.code() {
             ErrorCode::NotFound => (
                 "it is not a git repository",
@@ -78,7 +81,9 @@ fn open_directory(path: &Path) -> Result<Repository, Error> {
                 "it belongs to another user",
                 format!(
                     "run `git config --global --add safe.directory {}`",
-                    path.display()
+                    path.canonicalize()
+                        .unwrap_or_else(|_| path.to_owned())
+                        .display()
                 ),
             ),
             _ => (
@@ -93,6 +98,22 @@ fn open_directory(path: &Path) -> Result<Repository, Error> {
             source: Some(error.into()),
         }
     })
+}
+
+/// What libgit2 takes for an absent repository or commit may be there, and closed to this user.
+pub(super) fn unreadable(path: &Path) -> Option<Error> {
+    ["", ".git", "objects", ".git/objects", "refs", ".git/refs"]
+        .iter()
+        .find_map(|part| {
+            let part = path.join(part);
+            let error = std::fs::read_dir(&part).err()?;
+            (error.kind() == std::io::ErrorKind::PermissionDenied).then(|| Error::Repository {
+                path: path.to_owned(),
+                problem: format!("{} cannot be read", part.display()),
+                hint: String::from("make it readable for the user that runs this"),
+                source: Some(error.into()),
+            })
+        })
 }
 
 /// Reads at most `limit` bytes.
