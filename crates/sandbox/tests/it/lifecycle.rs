@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use sandbox::keep;
 use sandbox::limits::Limit;
 use sandbox::place::PlaceId;
@@ -88,10 +89,10 @@ async fn what_even_the_keeper_could_not_remove_is_reaped_by_the_next_run() {
     let keepers = keepers_of(child.id());
     assert_eq!(keepers.len(), 1);
     // Stopped, it can do nothing until it is killed.
-    signal(keepers[0], "STOP");
+    signal(keepers[0], Signal::STOP);
     child.kill().unwrap();
     child.wait().unwrap();
-    signal(keepers[0], "KILL");
+    signal(keepers[0], Signal::KILL);
     // Where tests share a process, that process adopts the keeper and what it kept.
     eventually("the keeper is gone", || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", keepers[0]));
@@ -130,14 +131,9 @@ fn keepers_of(parent: u32) -> Vec<u32> {
     .collect()
 }
 
-fn signal(pid: u32, name: &str) {
-    assert!(
-        Command::new("kill")
-            .args([format!("-{name}"), pid.to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, signal).unwrap();
 }
 
 #[tokio::test]

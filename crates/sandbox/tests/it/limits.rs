@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use sandbox::{End, Kept, RunOptions};
+use sandbox::{End, Kept, RunOptions, Sandbox};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{BackendKind, Ground, ask, is_running, remove, run_for, unique_seconds};
+use crate::support::{
+    BackendKind, Ground, ask, eventually, is_running, remove, run_for, unique_seconds,
+};
 
 /// What an ended command may take beyond its deadline.
 const GRACE: Duration = Duration::from_secs(2);
@@ -48,24 +50,37 @@ async fn stubborn_commands_end_in_time_with_their_output_and_leave_nothing() {
     }
 }
 
+/// Runs a command that makes the file `there` in the workspace when it has come to its point, and cancels it then.
+async fn cancelled_there(sandbox: &Sandbox, text: &str) -> String {
+    let mark = format!("{}/there", sandbox.workdir());
+    let _ = std::fs::remove_file(&mark);
+    let cancel = CancellationToken::new();
+    let options = RunOptions::default();
+    let then_cancel = async {
+        eventually("the command has come to its point", || {
+            std::fs::exists(&mark).unwrap_or(false)
+        })
+        .await;
+        cancel.cancel();
+    };
+    let (captured, ()) = tokio::join!(sandbox.run(text, &options, &cancel), then_cancel);
+    let captured = captured.unwrap();
+    assert_eq!(captured.end, End::Cancelled);
+    String::from_utf8(captured.head).unwrap()
+}
+
 #[tokio::test]
 async fn an_interrupted_program_may_say_its_last_words() {
+    const PROGRAM: &str = "python3 -S -c \"\nimport time\nprint('held back')\nopen('there', 'w').close()\ntime.sleep(100)\"";
     let ground = Ground::new();
     let sandbox = ground.start(BackendKind::Local).await;
-    let limit = Duration::from_secs(2);
-    let captured = run_for(
-        &sandbox,
-        "python3 -S -c \"\nimport time\nprint('held back')\ntime.sleep(100)\"",
-        limit,
-    )
-    .await;
-    let said = String::from_utf8(captured.head).unwrap();
+    let said = cancelled_there(&sandbox, PROGRAM).await;
     assert!(
         said.contains("held back") && said.contains("KeyboardInterrupt"),
         "{said}"
     );
-    let captured = run_for(&sandbox, "python3 -S -c \"\nimport time\nprint('held back')\ntime.sleep(100)\" | tail -5; echo not reached", limit).await;
-    let said = String::from_utf8(captured.head).unwrap();
+    let piped = format!("{PROGRAM} | tail -5; echo not reached");
+    let said = cancelled_there(&sandbox, &piped).await;
     assert!(
         said.contains("held back") && !said.contains("not reached"),
         "{said}"
@@ -92,7 +107,7 @@ async fn idle_cancelled_and_flooding_commands_are_told_apart() {
     let sandbox = ground.start(BackendKind::Local).await;
     let never = CancellationToken::new();
     let idle = RunOptions {
-        idle: Some(Duration::from_millis(200)),
+        idle: Some(Duration::from_secs(1)),
         ..RunOptions::default()
     };
     let captured = sandbox
@@ -108,21 +123,8 @@ async fn idle_cancelled_and_flooding_commands_are_told_apart() {
         (End::Idle, &b"1\n2\n3\n"[..])
     );
 
-    let cancel = CancellationToken::new();
-    let later = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        cancel.cancel();
-    };
-    let options = RunOptions::default();
-    let (captured, ()) = tokio::join!(
-        sandbox.run("echo begun; sleep 100", &options, &cancel),
-        later
-    );
-    let captured = captured.unwrap();
-    assert_eq!(
-        (captured.end, captured.head.as_slice()),
-        (End::Cancelled, &b"begun\n"[..])
-    );
+    let said = cancelled_there(&sandbox, "echo begun; : >there; sleep 100").await;
+    assert_eq!(said, "begun\n");
 
     let flood = RunOptions {
         max_output: 10 << 20,
