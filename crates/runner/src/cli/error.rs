@@ -118,7 +118,14 @@ impl Error {
             ],
             Self::Usage { hints, .. } => hints.clone(),
             Self::Sandbox(error) => error.hint().map(str::to_owned).into_iter().collect(),
-            Self::Trajectory(_) | Self::Read { .. } | Self::Runtime { .. } => Vec::new(),
+            Self::Read { source, .. } => match source.kind() {
+                std::io::ErrorKind::NotFound => vec!["check the path".to_owned()],
+                std::io::ErrorKind::PermissionDenied => {
+                    vec!["make it readable for this user".to_owned()]
+                }
+                _ => Vec::new(),
+            },
+            Self::Trajectory(_) | Self::Runtime { .. } => Vec::new(),
         }
     }
 }

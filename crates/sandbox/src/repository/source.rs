@@ -102,10 +102,10 @@ fn open_directory(path: &Path) -> Result<Repository, Error> {
 
 /// What libgit2 takes for an absent repository or commit may be there, and closed to this user.
 pub(super) fn unreadable(path: &Path) -> Option<Error> {
-    ["", ".git", "objects", ".git/objects", "refs", ".git/refs"]
+    [".", ".git", "objects", ".git/objects", "refs", ".git/refs"]
         .iter()
         .find_map(|part| {
-            let part = path.join(part);
+            let part: PathBuf = path.join(part).components().collect();
             let error = std::fs::read_dir(&part).err()?;
             (error.kind() == std::io::ErrorKind::PermissionDenied).then(|| Error::Repository {
                 path: path.to_owned(),

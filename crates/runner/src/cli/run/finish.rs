@@ -31,9 +31,10 @@ fn failure(row: &Row) -> String {
 
 /// What the counts are of: all that the run has, of which this command may have selected fewer.
 fn selection(selected: usize, rows: &[Row]) -> String {
-    let noun = match rows.iter().any(|row| row.sample > 1) {
-        true => "sample",
-        false => "instance",
+    let noun = if rows.iter().any(|row| row.sample > 1) {
+        "sample"
+    } else {
+        "instance"
     };
     let all = ui::count(selected.max(rows.len()), noun);
     if selected < rows.len() {
