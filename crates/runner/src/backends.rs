@@ -26,7 +26,10 @@ pub struct Selected {
 pub fn root(scratch: Option<&PathBuf>) -> PathBuf {
     scratch.cloned().unwrap_or_else(|| {
         let user = rustix::process::getuid().as_raw();
-        std::env::temp_dir().join(format!("patchmill-{user}"))
+        // An empty TMPDIR would put sandboxes into the current directory.
+        let temporary = Some(std::env::temp_dir()).filter(|path| path.is_absolute());
+        let temporary = temporary.unwrap_or_else(|| PathBuf::from("/tmp"));
+        temporary.join(format!("patchmill-{user}"))
     })
 }
 

@@ -77,10 +77,12 @@ impl Finish {
         }
         if matches!(exit, Exit::Aborted | Exit::Interrupted | Exit::Terminated) {
             let label = printer.paint(Style::Hint, "hint:");
-            printer.note(&format!(
-                "{label} the same command with --out {} --resume goes on",
-                self.run.root().display()
-            ));
+            let run = self.run.root().display();
+            // A grading takes up whatever has no verdict; only a run has to be told that it goes on.
+            printer.note(&match self.selected {
+                Some(_) => format!("{label} the same command with --out {run} --resume goes on"),
+                None => format!("{label} runner grade {run} goes on with what has no verdict yet"),
+            });
         }
         Ok(exit)
     }
