@@ -111,7 +111,7 @@ mod tests {
             id: schema::InstanceId::new("a__b-1"),
             statement: statement.to_owned(),
             images: vec![],
-            workdir: "/work/repo".to_owned(),
+            workdir: "/srv/repo".to_owned(),
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let again = render(&templates, &task("Fix {{ it }} & <that>."), &["bash"]).unwrap();
         assert_eq!(once, again);
         assert!(once.1.contains("Fix {{ it }} & <that>."), "{}", once.1);
-        assert!(once.1.contains("/work/repo"), "{}", once.1);
+        assert!(once.1.contains("/srv/repo"), "{}", once.1);
         // Four bytes a token: the tools have the other half of a thousand.
         assert!(once.0.len() < 2_000, "{}", once.0.len());
     }

@@ -57,7 +57,9 @@ fn every_ending_is_written_once_everywhere() {
     // Instance 3 has no script, instance 4 a bundle whose pack is none, instance 5 changes nothing but a test.
     fixture.script_of(4, &["true"]);
     let header = format!("# v2 git bundle\n{} refs/heads/main\n\n", "a".repeat(40));
-    let bundle = (fixture.place).write("broken.bundle", &format!("{header}not a pack\n"));
+    let bundle = fixture
+        .place
+        .write("broken.bundle", format!("{header}not a pack\n"));
     fixture.change(4, "repo_path", json!(bundle));
     let only_tests = ["mkdir tests && echo x > tests/test_x.py", "true"];
     fixture.script_of(5, &only_tests);
