@@ -127,6 +127,32 @@ pub enum PlaceState {
     Gone,
 }
 
+/// How the runner reaches a place's files without running anything inside.
+#[derive(Clone, Copy)]
+pub enum Files<'a> {
+    /// The directory of the repository, on the host.
+    Host(&'a Path),
+    /// Only by whole archives.
+    Archive(&'a dyn Archives),
+}
+
+/// A stream of tar blocks.
+pub type Archive = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Files that an engine hands in and out as archives.
+pub trait Archives: Send + Sync {
+    /// Extracts an archive below the existing directory `at`.
+    ///
+    /// # Errors
+    /// `Refused` when there is no such directory, `Disk` when it is full, `Lost` when the engine does not take it.
+    fn put<'a>(&'a self, at: &'a str, archive: Archive) -> BoxFuture<'a, Result<(), Error>>;
+    /// The file or directory `at`, with everything below it. The first component of every name is its own name, links are not followed.
+    ///
+    /// # Errors
+    /// `Refused` when nothing is there, `Lost` when the engine does not give it. A stream that breaks off ends in an error.
+    fn get<'a>(&'a self, at: &'a str) -> BoxFuture<'a, Result<Archive, Error>>;
+}
+
 /// One engine.
 pub trait Backend: Send + Sync {
     /// What it can do.
@@ -157,8 +183,8 @@ pub trait Place: Send + Sync {
     fn processes(&self) -> Processes;
     /// Directory of the repository as the agent sees it.
     fn workdir(&self) -> &str;
-    /// The same directory on the host, where the host can reach it; `None` for engines that hide it.
-    fn host_workdir(&self) -> Option<&Path>;
+    /// How the runner reaches its files.
+    fn files(&self) -> Files<'_>;
     /// Whether a path means the same file inside and on the host, and both may do the same with it.
     fn shares_host_files(&self) -> bool;
     /// A file, as seen inside, where the agent's shell can keep its state between two lives.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::files::{Entry, HostFiles, InsideFiles};
 use crate::limits::Applied;
-use crate::place::{Backend, Place, PlaceId, PlaceSpec};
+use crate::place::{Backend, Files, Place, PlaceId, PlaceSpec};
 use crate::repository::{self, Prepared, SealRecord, Start, WorkspaceDiff};
 use crate::shell::{Captured, End, RunOptions, Shell, once};
 
@@ -276,14 +276,14 @@ impl Sandbox {
 const REMOVAL: Duration = Duration::from_secs(10);
 
 fn host_workdir(place: &dyn Place) -> Result<PathBuf, Error> {
-    place
-        .host_workdir()
-        .map(Path::to_owned)
-        .ok_or_else(|| Error::Unsupported {
+    match place.files() {
+        Files::Host(workdir) => Ok(workdir.to_owned()),
+        Files::Archive(_) => Err(Error::Unsupported {
             message: String::from(
                 "this backend hides its files from the host, which is not supported yet",
             ),
-        })
+        }),
+    }
 }
 
 async fn repository_work<T: Send + 'static>(

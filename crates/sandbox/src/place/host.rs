@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::error::Error;
 use crate::limits::{Applied, Limits};
 use crate::place::tree::{self, Program, Tree};
-use crate::place::{Channel, Labels, Launch, Place, PlaceId, PlaceState, Processes};
+use crate::place::{Channel, Files, Labels, Launch, Place, PlaceId, PlaceState, Processes};
 use crate::place::{directory, removal};
 
 pub use crate::place::tree::KeepCommand;
@@ -363,10 +363,10 @@ impl Place for HostPlace {
         &self.workdir
     }
 
-    fn host_workdir(&self) -> Option<&Path> {
+    fn files(&self) -> Files<'_> {
         // Where this fails the caller finds no directory, and says so.
         let _ = self.restore_workspace();
-        Some(&self.host_workdir)
+        Files::Host(&self.host_workdir)
     }
 
     fn shares_host_files(&self) -> bool {
