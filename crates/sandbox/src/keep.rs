@@ -5,19 +5,24 @@
 //! is the read end of a pipe whose other end only the runner holds. (A parent-death signal would fire when the *thread* that started it ends.)
 //! The last keeper of a dead runner's place also removes the place's directory.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, kill_process,
+    kill_process_group, wait, waitid,
+};
 
 use crate::place::removal;
 use crate::processes;
@@ -27,6 +32,12 @@ pub const ARGUMENT: &str = "__keep";
 
 /// What the runner writes before it closes the pipe: end the tree, the directory stays.
 pub(crate) const CLOSE: &[u8] = b"x";
+
+/// How long the tree may take to be gone once it is killed. What is left then is out of this process's reach.
+const END: Duration = Duration::from_secs(5);
+
+/// How often the ending tree is looked at when nothing is heard of it.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Exit code when the program could not be started.
 const NOT_STARTED: u8 = 127;
@@ -62,23 +73,155 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
         .stderr(Stdio::from(io::stdout().as_fd().try_clone_to_owned()?))
         .process_group(0)
         .spawn()?;
-    let child = child.id();
+    let tree = Arc::new(Tree::of(child.id())?);
 
-    let orphaned = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&orphaned);
-    std::thread::Builder::new()
-        .stack_size(64 * 1024)
-        .spawn(move || {
-            told.store(!watch(&lifeline), Ordering::SeqCst);
-            end_tree();
-        })?;
+    let (tell, events) = channel();
+    let tell_of_runner = tell.clone();
+    spawn(move || {
+        let event = if watch(&lifeline) {
+            Event::Asked
+        } else {
+            Event::Orphaned
+        };
+        // Nobody listens any more when the keeper is about to end.
+        let _ = tell_of_runner.send(event);
+    })?;
+    let reaped = Arc::clone(&tree);
+    spawn(move || reaped.reap(&tell))?;
 
-    let status = reap_until(child);
-    end_tree_and_reap();
-    if orphaned.load(Ordering::SeqCst) {
+    let ending = tree.end(&events);
+    if ending.orphaned {
         remove_directories(&lock, &directory, &kin);
     }
-    Ok(code(status))
+    if !ending.empty {
+        // Its runner takes a keeper that was killed for one that left strays.
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+    Ok(code(ending.status))
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new()
+        .stack_size(64 * 1024)
+        .spawn(work)
+        .map(drop)
+}
+
+/// What the keeper's main thread hears.
+enum Event {
+    /// The runner asks for the end.
+    Asked,
+    /// The runner is gone.
+    Orphaned,
+    /// The program itself has ended.
+    Ended(WaitStatus),
+    /// Something else has, while the tree is being ended.
+    Reaped,
+    /// There is no child any more, hence no tree.
+    Empty,
+}
+
+/// How it came to an end.
+#[derive(Default)]
+struct Ending {
+    status: Option<WaitStatus>,
+    orphaned: bool,
+    empty: bool,
+}
+
+impl Ending {
+    fn hear(&mut self, event: &Event) {
+        match *event {
+            Event::Asked | Event::Reaped => {}
+            Event::Orphaned => self.orphaned = true,
+            Event::Ended(status) => self.status = Some(status),
+            Event::Empty => self.empty = true,
+        }
+    }
+}
+
+/// The program and everything below it.
+struct Tree {
+    program: Pid,
+    /// Whether the program's number is still its own.
+    waits: Mutex<bool>,
+    ending: AtomicBool,
+}
+
+impl Tree {
+    fn of(program: u32) -> io::Result<Self> {
+        let program = i32::try_from(program).ok().and_then(Pid::from_raw);
+        Ok(Self {
+            program: program.ok_or(io::ErrorKind::InvalidData)?,
+            waits: Mutex::new(true),
+            ending: AtomicBool::new(false),
+        })
+    }
+
+    /// Waits for every child, its own and adopted ones, until there is none.
+    fn reap(&self, tell: &Sender<Event>) {
+        loop {
+            // Only looks: the number of what has ended is given back under the lock.
+            let event = match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+                Ok(_) => self.collect(),
+                Err(rustix::io::Errno::INTR) => None,
+                Err(_) => Some(Event::Empty),
+            };
+            let empty = matches!(event, Some(Event::Empty));
+            if event.is_some_and(|event| tell.send(event).is_err()) || empty {
+                return;
+            }
+        }
+    }
+
+    fn collect(&self) -> Option<Event> {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let (pid, status) = wait(WaitOptions::NOHANG).ok()??;
+        if pid == self.program {
+            *waits = false;
+            return Some(Event::Ended(status));
+        }
+        self.ending.load(Ordering::SeqCst).then_some(Event::Reaped)
+    }
+
+    /// Waits for a reason to end the tree, then for its end. What is forked while others are killed becomes a child of this process when its
+    /// parent dies: each death is a reason to look again.
+    fn end(&self, events: &Receiver<Event>) -> Ending {
+        let mut ending = Ending::default();
+        if let Ok(event) = events.recv() {
+            ending.hear(&event);
+        }
+        self.ending.store(true, Ordering::SeqCst);
+        let deadline = Instant::now() + END;
+        while !ending.empty && Instant::now() < deadline {
+            self.kill();
+            match events.recv_timeout(LOOK) {
+                Ok(event) => ending.hear(&event),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            for event in events.try_iter() {
+                ending.hear(&event);
+            }
+        }
+        ending
+    }
+
+    /// Stops all before it kills any, so that fewer can fork in between.
+    fn kill(&self) {
+        let tree = processes::descendants_quickly(std::process::id());
+        for signal in [Signal::STOP, Signal::KILL] {
+            for &pid in &tree {
+                processes::signal(pid, signal);
+            }
+        }
+        // Also where `/proc` shows nothing.
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        if *waits {
+            let _ = kill_process_group(self.program, Signal::KILL);
+            let _ = kill_process(self.program, Signal::KILL);
+        }
+    }
 }
 
 /// Waits until the runner asks for the end (`true`) or is gone (`false`).
@@ -100,47 +243,8 @@ fn watch(lifeline: &impl AsFd) -> bool {
     }
 }
 
-/// Waits for every child, its own and adopted ones, until the program itself has ended.
-fn reap_until(child: u32) -> Option<WaitStatus> {
-    loop {
-        match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if is(pid, child) => return Some(status),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
-        }
-    }
-}
-
-fn is(pid: Pid, child: u32) -> bool {
-    u32::try_from(pid.as_raw_nonzero().get()) == Ok(child)
-}
-
-/// Stops all before it kills any, so that fewer can fork in between.
-fn end_tree() {
-    let tree = processes::descendants_quickly(std::process::id());
-    for signal in [Signal::STOP, Signal::KILL] {
-        for &pid in &tree {
-            processes::signal(pid, signal);
-        }
-    }
-}
-
-/// Whatever was forked while others were killed becomes a child of this process when its parent dies: each death wakes the wait, and the tree
-/// is looked at again until the kernel says that there is no child.
-fn end_tree_and_reap() {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => continue,
-            Ok(None) => end_tree(),
-            Err(_) => return,
-        }
-        // Something was killed, so this returns.
-        let _ = wait(WaitOptions::empty());
-    }
-}
-
 /// Trading the shared lock for an exclusive one drops it first: of several last keepers exactly one, the last to try, gets it.
-fn remove_directories(lock: &File, directory: &Path, kin: &std::ffi::OsStr) {
+fn remove_directories(lock: &File, directory: &Path, kin: &OsStr) {
     if flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return;
     }

@@ -1,10 +1,12 @@
 //! Runners that die, sandboxes that are left behind, directories that resist.
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
 use sandbox::keep;
 use sandbox::limits::Limit;
@@ -12,24 +14,42 @@ use sandbox::place::PlaceId;
 use sandbox::{Error, Sandbox};
 
 use crate::support::{
-    BackendKind, Ground, TRIAL, ask, bubblewrap_works, eventually, is_running, place_spec, remove,
-    repository, run, spec, unique_seconds,
+    BackendKind, Ground, TRIAL, ask, bubblewrap_works, eventually, is_running, remove, repository,
+    run, spec, unique_seconds,
 };
 
+/// A process that ends with the test, also when that fails.
+struct Guarded(Child);
+
+impl Guarded {
+    fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 /// A process that stands in for the runner, with a sandbox in which `command` has been run.
-fn runner(ground: &Ground, backend: &str, command: &str) -> (Child, String) {
-    let mut child = Command::new(TRIAL)
-        .args([
-            backend,
-            ground.root().to_str().unwrap(),
-            ground.path().join("source").to_str().unwrap(),
-            command,
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+fn runner(ground: &Ground, backend: &str, command: &str) -> (Guarded, String) {
+    let mut child = Guarded(
+        Command::new(TRIAL)
+            .args([
+                backend,
+                ground.root().to_str().unwrap(),
+                ground.path().join("source").to_str().unwrap(),
+                command,
+            ])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
     let mut said = String::new();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap());
     while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
     assert!(said.ends_with("ready\n"), "{said}");
     (child, said)
@@ -66,8 +86,7 @@ async fn a_killed_runner_leaves_neither_processes_nor_directories() {
             2,
             "a place and a prepared repository"
         );
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill();
         eventually("processes end", || !is_running(&format!("sleep\0{n}"))).await;
         eventually("directories go", || names(&ground.root()).is_empty()).await;
     }
@@ -86,12 +105,11 @@ async fn what_even_the_keeper_could_not_remove_is_reaped_by_the_next_run() {
             "setsid sleep {n} & p=$PPID; read -r l </proc/$p/stat; set -- ${{l##*) }}; echo keeper $2"
         ),
     );
-    let keepers = keepers_of(child.id());
+    let keepers = keepers_of(child.0.id());
     assert_eq!(keepers.len(), 1);
     // Stopped, it can do nothing until it is killed.
     signal(keepers[0], Signal::STOP);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
     signal(keepers[0], Signal::KILL);
     // Where tests share a process, that process adopts the keeper and what it kept.
     eventually("the keeper is gone", || {
@@ -143,8 +161,7 @@ async fn a_living_runs_sandbox_is_nobodys_orphan() {
     let (mut child, _) = runner(&ground, "local", ":");
     let backend = ground.local();
     assert!(backend.orphans().await.unwrap().is_empty());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
     eventually("directories go", || names(&ground.root()).is_empty()).await;
 }
 
@@ -309,9 +326,81 @@ async fn bubblewrap_confines() {
     std::fs::remove_dir(&root).unwrap();
 }
 
+/// A keeper that sees no processes, and the pipe that it is held by; `script` has said `up`.
+fn keeper_without_proc(ground: &Ground, script: &str) -> (Guarded, OwnedFd) {
+    std::fs::create_dir_all(ground.root()).unwrap();
+    std::fs::write(ground.root().join("lock"), "").unwrap();
+    let (held_by_keeper, lifeline) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    let mut keeper = Guarded(
+        Command::new("bwrap")
+            .args(["--dev-bind", "/", "/", "--tmpfs", "/proc", TRIAL])
+            .arg(keep::ARGUMENT)
+            .arg(ground.root())
+            .args(["kin-of-nobody.", "sh", "-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(held_by_keeper)
+            .spawn()
+            .unwrap(),
+    );
+    let mut said = String::new();
+    BufReader::new(keeper.0.stdout.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
+    assert_eq!(said, "up\n");
+    (keeper, lifeline)
+}
+
+#[tokio::test]
+async fn a_keeper_that_sees_no_processes_ends_its_program_and_itself() {
+    if !bubblewrap_works().await {
+        return;
+    }
+    for asked in [true, false] {
+        let ground = Ground::new();
+        let n = unique_seconds();
+        let (mut keeper, lifeline) = keeper_without_proc(
+            &ground,
+            &format!("trap '' TERM INT HUP; echo up; sleep {n} & sleep {n}"),
+        );
+        if asked {
+            rustix::io::write(&lifeline, b"x").unwrap();
+        }
+        drop(lifeline);
+        let code = ended(&mut keeper, Duration::from_secs(4)).await.code();
+        assert_eq!(code, Some(137), "asked: {asked}");
+        assert!(!is_running(&format!("sleep\0{n}")));
+        assert_eq!(ground.root().exists(), asked);
+    }
+}
+
+#[tokio::test]
+async fn a_keeper_gives_up_what_it_cannot_reach() {
+    if !bubblewrap_works().await {
+        return;
+    }
+    let ground = Ground::new();
+    // Nothing shows the keeper this session, and it outlives the keeper's patience.
+    let (mut keeper, lifeline) =
+        keeper_without_proc(&ground, "setsid sleep 7 >/dev/null 2>&1 & echo up; sleep 7");
+    rustix::io::write(&lifeline, b"x").unwrap();
+    let status = ended(&mut keeper, Duration::from_secs(9)).await;
+    assert_ne!(status.code(), Some(0), "its runner has to look for strays");
+}
+
+async fn ended(child: &mut Guarded, limit: Duration) -> ExitStatus {
+    let start = std::time::Instant::now();
+    loop {
+        if let Some(status) = child.0.try_wait().unwrap() {
+            return status;
+        }
+        assert!(start.elapsed() < limit, "the keeper does not end");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 #[test]
 fn the_keeper_starts_only_with_what_it_needs() {
     let status = Command::new(TRIAL).arg(keep::ARGUMENT).status().unwrap();
     assert_eq!(status.code(), Some(127));
-    let _ = place_spec();
 }
