@@ -205,7 +205,7 @@ impl History {
 
     /// Hexadecimal SHA-256 over the digests of the request's fragments, head first.
     pub fn request_sha256(&self) -> String {
-        hex(&self.digest.clone().finalize())
+        schema::hex(&self.digest.clone().finalize())
     }
 }
 
@@ -217,14 +217,4 @@ fn weighed(usage: &Usage) -> u64 {
 /// Rough tokens of so many bytes: four bytes a token, as English and code have with the tokenizers of today.
 pub(crate) fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
-}
-
-/// Hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
 }

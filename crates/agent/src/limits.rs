@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use schema::seconds;
+use serde::{Deserialize, Serialize};
+
 /// Limits of one attempt. A limit of `None` is off.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Replies of the model, the useless ones included.
     pub max_steps: Option<u32>,
     /// Wall time, waits in the limiter and between tries left out.
+    #[serde(with = "seconds::option")]
     pub max_wall_time: Option<Duration>,
     /// US dollars. One more request is allowed as long as less than this was spent.
     pub max_cost: Option<f64>,
@@ -20,13 +24,15 @@ pub struct Limits {
     /// Replies in a row without a tool call; one more ends the attempt.
     pub max_nudges: u32,
     /// Time that a command gets when the model asks for no other.
+    #[serde(with = "seconds")]
     pub command_timeout: Duration,
     /// Longest time that the model may ask for.
+    #[serde(with = "seconds")]
     pub max_command_timeout: Duration,
     /// Bytes of one tool output that the model reads.
-    pub max_output: usize,
+    pub max_observation_bytes: usize,
     /// Whether to stop an agent that repeats the same calls with the same results.
-    pub stop_when_stuck: bool,
+    pub stuck_detection: bool,
 }
 
 impl Default for Limits {
@@ -41,8 +47,8 @@ impl Default for Limits {
             max_nudges: 3,
             command_timeout: Duration::from_mins(2),
             max_command_timeout: Duration::from_mins(10),
-            max_output: 16_000,
-            stop_when_stuck: true,
+            max_observation_bytes: 16 << 10,
+            stuck_detection: true,
         }
     }
 }

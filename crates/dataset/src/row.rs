@@ -1,6 +1,5 @@
 //! One row: from its text to what is asked and what only the grader may know.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use schema::{AnswerKey, Instance, InstanceId};
@@ -104,13 +103,7 @@ fn typed(fields: &mut Fields<'_>) -> Result<(Instance, AnswerKey), Error> {
 fn digest(map: &Map<String, Value>) -> String {
     let mut sorted = Value::Object(map.clone());
     sorted.sort_all_objects();
-    let digest = Sha256::digest(sorted.to_string());
-    let mut text = String::with_capacity(64);
-    for byte in digest {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    schema::hex(&Sha256::digest(sorted.to_string()))
 }
 
 /// A version that was written as a number keeps its digits: 4.10 is not 4.1.

@@ -1,36 +1,30 @@
 //! The life of one attempt: sandbox, trajectory, driver, harvest, removal.
 
 pub mod context;
+mod drive;
 pub mod harvest;
+mod paper;
 pub mod rerun;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::ports::{Clock, Observer};
-use agent::{Attempt, Ending};
 use sandbox::Sandbox;
 use schema::journal::{PatchSummary, Seconds};
-use schema::{
-    AttemptKey, FailureKind, FormatVersion, Header, ModelFailureKind, Outcome, Record, Task, Usage,
-};
-use sha2::{Digest, Sha256};
+use schema::{AttemptKey, FailureKind, ModelFailureKind, Outcome, Usage};
 
-use self::context::{Context, Entry, Failure, permit};
+use self::context::{Context, Failure, permit};
 use self::harvest::{Harvest, harvest};
-use self::rerun::{LABEL, Rerun};
+use self::rerun::Rerun;
 use crate::clock::AttemptClock;
 use crate::dispatcher::{AttemptEnd, AttemptStatus, Phase, Reports};
 use crate::error::chain;
 use crate::lease::Lease;
 use crate::plan::Job;
-use crate::recorder::{AttemptLog, AttemptObserver, SharedLog, SharedTrajectory};
-use crate::settings::{PatchKind, ResumeMode, hex};
-use crate::store::ledger::settles;
-use crate::store::trajectory::TrajectoryWriter;
-use crate::store::{AttemptDirectory, derived};
+use crate::recorder::{AttemptLog, SharedLog, SharedTrajectory};
+use crate::settings::ResumeMode;
+use crate::store::AttemptDirectory;
 use crate::workspace::SandboxWorkspace;
 
 /// Lives the life of one attempt. Whatever happens, its files are written and its sandbox is given back.
@@ -216,125 +210,6 @@ impl Life<'_> {
             .await;
     }
 
-    async fn drive(
-        &mut self,
-        entry: &Entry,
-        sandbox: Arc<Sandbox>,
-        model: Arc<dyn agent::ports::Model>,
-    ) -> Result<Ending, Failure> {
-        let context = self.context;
-        let task = task(entry, &sandbox);
-        let tools = context.catalog.names();
-        let (system, prompt) =
-            agent::prompt::render(&context.templates, &task, &tools).map_err(|error| Failure {
-                kind: FailureKind::Internal,
-                message: chain(&error),
-            })?;
-        let header = self.header(Some(&sandbox), &system, &prompt);
-        let trajectory = self.begin_trajectory(&header)?;
-        let workspace = Arc::new(SandboxWorkspace::new(
-            sandbox,
-            Arc::clone(&context.classes),
-            self.directory.outputs(),
-            context.output_limits(),
-        ));
-        self.workspace = Some(Arc::clone(&workspace));
-        // The agent's time starts with its work: waiting for a worker is none of it.
-        let clock: Arc<dyn Clock> = Arc::new(AttemptClock::start());
-        let mut model = model;
-        let mut observer: Arc<dyn Observer> = Arc::new(AttemptObserver {
-            status: Arc::clone(self.status),
-            log: self.log.clone(),
-            budget: Arc::clone(&context.budget),
-            reports: self.reports.clone(),
-        });
-        if let Some(rerun) = &self.rerun {
-            model = rerun.model(model, &task.workdir);
-            observer = rerun.observer(observer, &task.workdir);
-        }
-        let ending = agent::driver::run(Attempt {
-            settings: context.settings.clone(),
-            catalog: Arc::clone(&context.catalog),
-            model,
-            workspace,
-            recorder: Box::new(trajectory),
-            clock,
-            cancel: context.stop.cancel.child_token(),
-            observer,
-            task,
-            system,
-            prompt,
-            checks: context.checks.clone(),
-            resumed: Vec::<Record>::new(),
-        })
-        .await;
-        self.tell_divergence().await;
-        Ok(ending)
-    }
-
-    async fn tell_divergence(&self) {
-        let diverged = self.rerun.as_ref().and_then(|rerun| rerun.divergence());
-        if let Some(divergence) = diverged {
-            self.log
-                .line(format!("the record diverged at {divergence}"));
-            self.reports
-                .warn(format!(
-                    "{} went another way than its record and went on live from {divergence}",
-                    self.job.key
-                ))
-                .await;
-        }
-    }
-
-    fn begin_trajectory(&mut self, header: &Header) -> Result<SharedTrajectory, Failure> {
-        let path = self.directory.trajectory();
-        let writer = TrajectoryWriter::create(&path, header, self.context.operation.durable)
-            .map_err(|error| Failure::file("create", &path, &error))?;
-        let trajectory = SharedTrajectory::new(writer);
-        self.trajectory = Some(trajectory.clone());
-        Ok(trajectory)
-    }
-
-    fn header(&self, sandbox: Option<&Sandbox>, system: &str, prompt: &str) -> Header {
-        let context = self.context;
-        let mut digest = Sha256::new();
-        digest.update(system);
-        digest.update([0]);
-        digest.update(prompt);
-        let mut environment = BTreeMap::new();
-        if let Some(sandbox) = sandbox {
-            let mut put = |name: &str, value: Result<serde_json::Value, serde_json::Error>| {
-                if let Ok(value) = value {
-                    environment.insert(name.to_owned(), value);
-                }
-            };
-            put("seal", serde_json::to_value(sandbox.seal()));
-            put("applied", serde_json::to_value(sandbox.applied()));
-            put(LABEL, Ok(self.label().into()));
-        }
-        Header {
-            schema_version: FormatVersion::TRAJECTORY,
-            instance_id: self.job.key.instance_id.clone(),
-            sample: self.job.key.sample,
-            attempt: self.job.key.attempt,
-            model: context.identity.model.clone(),
-            config_sha256: context.identity_sha256.clone(),
-            prompt_sha256: hex(&digest.finalize()),
-            tools: context
-                .catalog
-                .names()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-            sandbox: context.backend.capabilities().backend.to_owned(),
-            start_commit: sandbox
-                .map(|sandbox| sandbox.start_commit().to_owned())
-                .unwrap_or_default(),
-            environment,
-            patchmill: env!("CARGO_PKG_VERSION").to_owned(),
-        }
-    }
-
     /// Takes the diff, where there is a sandbox to take it from.
     async fn gather(&mut self, outcome: &Outcome) -> Result<(), Failure> {
         let Some(lease) = &self.lease else {
@@ -417,85 +292,8 @@ impl Life<'_> {
             patch,
         }
     }
-
-    /// Ends the trajectory and writes the patches, all synced; then puts them where the attempt that counts lies.
-    async fn write(&mut self, outcome: &Outcome) -> Result<(), Failure> {
-        if self.trajectory.is_none() {
-            let header = self.header(None, "", "");
-            self.begin_trajectory(&header)?;
-        }
-        let Some(trajectory) = self.trajectory.clone() else {
-            return Ok(());
-        };
-        let paper = Paper {
-            trajectory,
-            at: self.clock.elapsed(),
-            outcome: outcome.clone(),
-            harvest: self.harvest.clone(),
-            directory: self.directory.clone(),
-            publish: (settles(outcome) || !self.job.settled).then(|| {
-                (
-                    self.context.run.clone(),
-                    self.job.key.clone(),
-                    self.context.identity.patch,
-                )
-            }),
-        };
-        // Waiting for the disk must not hold up the attempts that share this thread.
-        tokio::task::spawn_blocking(move || paper.write())
-            .await
-            .unwrap_or_else(|panic| {
-                Err(Failure {
-                    kind: FailureKind::Internal,
-                    message: panic.to_string(),
-                })
-            })
-    }
-}
-
-/// What the end of an attempt puts on disk.
-struct Paper {
-    trajectory: SharedTrajectory,
-    at: schema::Elapsed,
-    outcome: Outcome,
-    harvest: Option<Harvest>,
-    directory: AttemptDirectory,
-    publish: Option<(crate::store::RunDirectory, AttemptKey, PatchKind)>,
-}
-
-impl Paper {
-    fn write(self) -> Result<(), Failure> {
-        let path = self.directory.trajectory();
-        self.trajectory
-            .with(|writer| {
-                writer.finish(self.at, &self.outcome)?;
-                writer.sync()
-            })
-            .map_err(|error| Failure::file("write", &path, &error))?;
-        if let Some(harvest) = &self.harvest {
-            harvest.write(&self.directory)?;
-        }
-        if let Some((run, key, kind)) = &self.publish {
-            derived::publish(run, key, *kind).map_err(|error| Failure {
-                kind: FailureKind::EnvironmentDisk,
-                message: chain(&error),
-            })?;
-        }
-        Ok(())
-    }
 }
 
 fn stops_run(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed { reason, .. } if reason.handling().stops_run)
-}
-
-/// All that the agent learns of an instance.
-pub fn task(entry: &Entry, sandbox: &Sandbox) -> Task {
-    let instance = &entry.row.instance;
-    Task {
-        id: instance.id.clone(),
-        statement: instance.statement.clone(),
-        images: instance.statement_images.clone(),
-        workdir: sandbox.workdir().to_owned(),
-    }
 }

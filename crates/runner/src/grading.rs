@@ -17,7 +17,7 @@ use crate::attempt::context::{Context, Entry, Failure};
 use crate::dispatcher::GradeEnd;
 use crate::error::chain;
 use crate::plan::GradeJob;
-use crate::settings::{PatchKind, hex};
+use crate::settings::PatchKind;
 use crate::store::atomic;
 
 /// Bytes kept of a test log; more loses its middle.
@@ -279,7 +279,7 @@ fn without_tests(patch: &[u8], paths: &TestPaths) -> Vec<u8> {
 fn nonce() -> io::Result<String> {
     let mut bytes = [0; 12];
     fs::File::open(Path::new("/dev/urandom"))?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
+    Ok(schema::hex(&bytes))
 }
 
 #[cfg(test)]

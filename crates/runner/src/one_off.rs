@@ -8,8 +8,6 @@ use git2::{ApplyLocation, ApplyOptions, Diff, Repository};
 use schema::{AnswerKey, Instance, InstanceId};
 use sha2::{Digest, Sha256};
 
-use crate::settings::hex;
-
 /// Longest issue text that is read.
 const MAX_TASK_BYTES: u64 = 4 << 20;
 
@@ -129,7 +127,7 @@ pub fn row(repository: &Path, statement: String) -> Row {
         let name = name.trim_end_matches(".bundle").trim_end_matches(".git");
         name.to_owned()
     });
-    let digest = hex(&Sha256::digest(&statement));
+    let digest = schema::hex(&Sha256::digest(&statement));
     let short = digest.get(..8).unwrap_or_default();
     let id = format!("{}-{short}", name.as_deref().unwrap_or("task"));
     Row {

@@ -155,7 +155,7 @@ impl Driver {
         let time_left = self.session.time_left(deadline);
         let workspace = Arc::clone(&self.workspace);
         let checks = self.checks.clone();
-        let max_output = self.session.machine.settings().limits.max_output;
+        let max_output = self.session.machine.settings().limits.max_observation_bytes;
         let token = cancel.clone();
         let work = async move {
             let ran = completion::run(&checks, &*workspace, time_left, max_output, &token);

@@ -246,7 +246,7 @@ impl Machine {
 
     fn observe(&mut self, call: &ToolCall, content: &str, failed: bool) {
         // Rejections have a limit of their own.
-        if !self.settings.limits.stop_when_stuck
+        if !self.settings.limits.stuck_detection
             || crate::tools::catalog::Catalog::is_done(call)
             || self.progress.ending.is_some()
         {

@@ -52,7 +52,7 @@ impl Toolbox {
         output: &CommandOutput,
         timeout: Duration,
     ) -> Result<Said, Trouble> {
-        let cut = output.total > self.limits.max_output as u64;
+        let cut = output.total > self.limits.max_observation_bytes as u64;
         if cut {
             match self.workspace.keep_output(output).await {
                 Ok(()) => {}
@@ -71,7 +71,7 @@ impl Toolbox {
             }
         };
         Ok(Said {
-            text: output::render(output, timeout, self.limits.max_output),
+            text: output::render(output, timeout, self.limits.max_observation_bytes),
             is_error,
             exit_code,
             timed_out,

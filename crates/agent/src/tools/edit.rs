@@ -82,7 +82,8 @@ impl Toolbox {
         let last = last.map_or(count, |last| {
             usize::try_from(last).unwrap_or(usize::MAX).min(count)
         });
-        let (mut shown, end) = numbered_range(text.lines(), first, last, self.limits.max_output);
+        let (mut shown, end) =
+            numbered_range(text.lines(), first, last, self.limits.max_observation_bytes);
         if end < last {
             let _ = write!(
                 shown,
@@ -125,7 +126,7 @@ impl Toolbox {
         let mut shown = format!("{path}, two levels deep, hidden entries left out:\n");
         is_whole &= entries.len() <= MAX_ENTRIES;
         for entry in entries.iter().take(MAX_ENTRIES) {
-            if shown.len() + entry.len() > self.limits.max_output {
+            if shown.len() + entry.len() > self.limits.max_observation_bytes {
                 is_whole = false;
                 break;
             }

@@ -26,14 +26,16 @@ impl Toolbox {
         if found.total == 0 && found.end == CommandEnd::Exited(0) {
             return Ok(Said::done(format!("No line matches `{}`.", search.pattern)));
         }
-        if found.end != CommandEnd::Exited(0) || found.total > self.limits.max_output as u64 {
+        if found.end != CommandEnd::Exited(0)
+            || found.total > self.limits.max_observation_bytes as u64
+        {
             return self.said(&found, command.timeout).await;
         }
         let text = output::cut(
             &found.head,
             &found.tail,
             found.total,
-            self.limits.max_output,
+            self.limits.max_observation_bytes,
         );
         let lines = text.lines().count();
         let max_results = search.max_results as usize;

@@ -199,7 +199,7 @@ async fn long_outputs_go_to_the_store_and_not_to_the_model() {
     assert!(run.output_sha256.is_some());
     assert!(run.result.content.len() < 17_000);
     assert!(
-        run.result.content.contains("984000 bytes"),
+        run.result.content.contains("983616 bytes"),
         "what is missing is said"
     );
 }

@@ -20,7 +20,7 @@ use crate::error::{Error, chain};
 use crate::lease::{Lease, Leases};
 use crate::recorder::{Budget, Redactor};
 use crate::repositories::Repositories;
-use crate::settings::{AgentLimits, Identity, Operation, PathRules, Prompts};
+use crate::settings::{Identity, Operation, PathRules, Prompts};
 use crate::store::RunDirectory;
 use crate::workspace::OutputLimits;
 
@@ -215,26 +215,6 @@ pub(crate) async fn permit(semaphore: &Semaphore) -> Result<SemaphorePermit<'_>,
 /// Ends everything in a sandbox before its files are compared or it is thrown away.
 pub(crate) async fn quiet(sandbox: &Sandbox, limit: Duration) -> Result<(), Failure> {
     sandbox.stop_processes(limit).await.map_err(Failure::from)
-}
-
-/// Limits as the machine takes them.
-pub fn machine_settings(limits: &AgentLimits, window: agent::condense::Window) -> Settings {
-    Settings {
-        limits: Limits {
-            max_steps: limits.max_steps,
-            max_wall_time: limits.max_wall_time,
-            max_cost: limits.max_cost,
-            max_tokens: limits.max_tokens,
-            max_rejections: limits.max_rejections,
-            max_format_errors: limits.max_format_errors,
-            max_nudges: limits.max_nudges,
-            command_timeout: limits.command_timeout,
-            max_command_timeout: limits.max_command_timeout,
-            max_output: limits.max_observation_bytes,
-            stop_when_stuck: limits.stuck_detection,
-        },
-        window,
-    }
 }
 
 /// What `task_done` has to pass.

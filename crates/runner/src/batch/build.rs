@@ -28,13 +28,13 @@ pub(super) fn context(
 ) -> Result<Context, Error> {
     let identity = settings.identity.clone();
     let operation = settings.operation.clone();
-    let machine = context::machine_settings(
-        &identity.limits,
-        Window {
+    let machine = agent::Settings {
+        limits: identity.limits.clone(),
+        window: Window {
             size: identity.window,
             max_output: identity.max_output_tokens,
         },
-    );
+    };
     let root = backends::root(operation.scratch.as_ref());
     let mut secrets: Vec<_> = settings.secrets.api_key.iter().cloned().collect();
     let named = settings.secrets.headers.iter();

@@ -357,7 +357,7 @@ fn identical_calls_in_one_reply_stop_too_and_the_rest_is_answered() {
 #[test]
 fn stuck_detection_can_be_switched_off() {
     let limits = Limits {
-        stop_when_stuck: false,
+        stuck_detection: false,
         ..Limits::default()
     };
     let mut rig = Rig::new(limits);

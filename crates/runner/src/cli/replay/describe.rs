@@ -2,7 +2,7 @@
 
 use schema::Outcome;
 
-use super::{PatchMatch, Report};
+use super::report::{PatchMatch, Report};
 use crate::replay::Divergence;
 use crate::ui::{self, Printer, Style, escape};
 

@@ -1,0 +1,152 @@
+//! What changes outcomes, out of the options.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use sandbox::limits::{Limit, Limits as SandboxLimits, Network};
+use sha2::{Digest, Sha256};
+
+use super::set;
+use crate::cli::error::Error;
+use crate::layers::Resolved;
+use crate::layers::options::{
+    Acting, Agent, NetworkName, Options, PatchName, Patches, Sandbox, SandboxName,
+};
+use crate::layers::values::{Amount, Cap, Count, Pair};
+use crate::settings::{Identity, PatchKind, PathRules, Prompts, SandboxChoice};
+
+/// Settings that change outcomes, for the model called `name`.
+pub(super) fn identity(
+    resolved: &Resolved,
+    options: &Options,
+    name: String,
+    environment: &[Pair],
+) -> Result<Identity, Error> {
+    let Options {
+        model,
+        agent,
+        acting,
+        sandbox,
+        patches,
+        ..
+    } = options;
+    let environment_sha256: BTreeMap<_, _> = environment
+        .iter()
+        .map(|pair| (pair.name.clone(), schema::hex(&Sha256::digest(&pair.value))))
+        .collect();
+    Ok(Identity {
+        model: name,
+        temperature: model.temperature.map(|amount| amount.0),
+        max_output_tokens: model.max_output_tokens.map(|count| count.0),
+        window: model.window.map(|count| count.0),
+        extra_body: model.extra_body.clone().unwrap_or_default(),
+        prompts: prompts(agent)?,
+        tools: set("tools", agent.tools.clone())?,
+        sandbox: sandbox_choice(sandbox)?,
+        network: network(sandbox)?,
+        sandbox_limits: sandbox_limits(resolved, sandbox),
+        setup_commands: sandbox.setup_command.clone().unwrap_or_default(),
+        environment_sha256,
+        must_patch: set("must_patch", acting.must_patch)?,
+        verify: acting.verify_command.clone(),
+        limits: agent_limits(agent, acting)?,
+        paths: path_rules(patches),
+        patch: match set("patch", patches.patch)? {
+            PatchName::Full => PatchKind::Full,
+            PatchName::Model => PatchKind::Model,
+        },
+    })
+}
+
+/// Templates given by path, else the built-in ones.
+fn prompts(agent: &Agent) -> Result<Prompts, Error> {
+    let read = |path: &Option<PathBuf>, built_in: String| match path {
+        None => Ok(built_in),
+        Some(path) => std::fs::read_to_string(path).map_err(|source| Error::Read {
+            what: "the prompt template",
+            path: path.clone(),
+            source,
+        }),
+    };
+    let built_in = agent::prompt::Templates::default();
+    let templates = agent::prompt::Templates {
+        system: read(&agent.system_prompt, built_in.system)?,
+        prompt: read(&agent.prompt, built_in.prompt)?,
+    };
+    templates.check()?;
+    Ok(Prompts {
+        system: templates.system,
+        prompt: templates.prompt,
+    })
+}
+
+fn agent_limits(agent: &Agent, acting: &Acting) -> Result<agent::Limits, Error> {
+    let steps = agent.max_steps.and_then(Cap::limit).map(|steps| {
+        u32::try_from(steps.0).map_err(|_| {
+            Error::usage(
+                format!("--max-steps {} is more than {}", steps.0, u32::MAX),
+                "`none` switches the limit off",
+            )
+        })
+    });
+    let observation = set("max_observation_bytes", acting.max_observation_bytes)?;
+    Ok(agent::Limits {
+        max_steps: steps.transpose()?,
+        max_wall_time: agent.max_wall_time.and_then(Cap::limit).map(|span| span.0),
+        max_cost: agent.max_cost.and_then(Cap::limit).map(|cost| cost.0),
+        max_tokens: agent.max_tokens.and_then(Cap::limit).map(|count| count.0),
+        max_rejections: set("max_rejections", agent.max_rejections)?,
+        max_format_errors: set("max_format_errors", agent.max_format_errors)?,
+        max_nudges: set("max_nudges", agent.max_nudges)?,
+        command_timeout: set("command_timeout", acting.command_timeout)?.0,
+        max_command_timeout: set("max_command_timeout", acting.max_command_timeout)?.0,
+        max_observation_bytes: usize::try_from(observation.0).unwrap_or(usize::MAX),
+        stuck_detection: set("stuck_detection", agent.stuck_detection)?,
+    })
+}
+
+/// The backend asked for.
+fn sandbox_choice(sandbox: &Sandbox) -> Result<SandboxChoice, Error> {
+    Ok(match set("sandbox", sandbox.sandbox)? {
+        SandboxName::Local => SandboxChoice::Local,
+        SandboxName::Bubblewrap => SandboxChoice::Bubblewrap,
+        SandboxName::Auto => SandboxChoice::Auto,
+    })
+}
+
+/// The network asked for.
+fn network(sandbox: &Sandbox) -> Result<Network, Error> {
+    Ok(match set("network", sandbox.network)? {
+        NetworkName::Full => Network::Full,
+        NetworkName::None => Network::None,
+    })
+}
+
+/// Limits of each sandbox; those that the user set must be enforced, defaults need not.
+fn sandbox_limits(resolved: &Resolved, sandbox: &Sandbox) -> SandboxLimits {
+    fn limit<T, U>(
+        resolved: &Resolved,
+        key: &str,
+        cap: Option<Cap<T>>,
+        value: impl Fn(T) -> U,
+    ) -> Option<Limit<U>> {
+        let explicit = resolved.is_explicit(key);
+        let limit = cap.and_then(Cap::limit).map(value);
+        limit.map(|value| Limit { value, explicit })
+    }
+    SandboxLimits {
+        memory: limit(resolved, "memory", sandbox.memory, |size| size.0),
+        cpus: limit(resolved, "cpus", sandbox.cpus, |amount: Amount| amount.0),
+        pids: limit(resolved, "pids", sandbox.pids, |count: Count| count.0),
+        disk: limit(resolved, "disk", sandbox.disk, |size| size.0),
+    }
+}
+
+fn path_rules(patches: &Patches) -> PathRules {
+    PathRules {
+        source: patches.source_paths.clone().unwrap_or_default(),
+        test: patches.test_paths.clone().unwrap_or_default(),
+        runner_config: patches.runner_config_paths.clone().unwrap_or_default(),
+        remove: patches.drop_path_rules.clone().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,88 @@
+//! What becomes of the patches.
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use crate::layers::values::{Span, one_or_many};
+
+/// Which patch goes into predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PatchName {
+    /// Without changes to tests
+    Model,
+    /// Everything that changed
+    Full,
+}
+
+/// What becomes of failed and cancelled instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartialName {
+    /// They get no prediction
+    Exclude,
+    /// They get one with what was harvested
+    Include,
+}
+
+/// What becomes of the patches.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Patches and grading")]
+#[serde(default)]
+pub struct Patches {
+    /// Patch that goes into predictions
+    #[arg(long, value_name = "KIND")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<PatchName>,
+    /// Predictions of failed and cancelled instances
+    #[arg(long, value_name = "RULE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<PartialName>,
+    /// Glob of paths that count as tests, besides the built-in ones
+    #[arg(long, value_name = "GLOB")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub test_paths: Option<Vec<String>>,
+    /// Glob of paths that count as source, whatever the built-in ones say
+    #[arg(long, value_name = "GLOB")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub source_paths: Option<Vec<String>>,
+    /// Glob of paths that count as configuration of a test runner
+    #[arg(long, value_name = "GLOB")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub runner_config_paths: Option<Vec<String>>,
+    /// Built-in path glob that no longer counts
+    #[arg(long, value_name = "GLOB")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub drop_path_rules: Option<Vec<String>>,
+    /// Grade each patch as it appears
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade: Option<bool>,
+}
+
+/// How grading is done.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Patches and grading")]
+#[serde(default)]
+pub struct Grading {
+    /// Gradings at the same time [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade_workers: Option<usize>,
+    /// Time for one evaluation script, where the row says nothing
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade_timeout: Option<Span>,
+}

@@ -1,0 +1,88 @@
+//! Where commands run.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use serde::{Deserialize, Serialize};
+
+use crate::layers::values::{Amount, Cap, Count, Pair, Size, Span, one_or_many, pairs};
+
+/// Sandbox backends that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxName {
+    /// bubblewrap where it works, else local with a warning
+    Auto,
+    /// A private directory; commands run unconfined as you
+    Local,
+    /// Read-only system, no network, own processes
+    Bubblewrap,
+}
+
+/// Network while solving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkName {
+    /// No network
+    None,
+    /// The host's network
+    Full,
+}
+
+/// Where commands run.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Sandbox")]
+#[serde(default)]
+pub struct Sandbox {
+    /// Where commands run
+    #[arg(long, value_name = "BACKEND")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxName>,
+    /// Network while solving
+    #[arg(long, value_name = "NETWORK")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkName>,
+    /// Variable set inside the sandbox; nothing of your own environment gets in
+    #[arg(long, value_name = "NAME=VALUE")]
+    #[serde(with = "pairs", skip_serializing_if = "Option::is_none")]
+    pub env: Option<Vec<Pair>>,
+    /// Shell command run once in each sandbox before the agent starts
+    #[arg(long, value_name = "COMMAND")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub setup_command: Option<Vec<String>>,
+    /// Memory of each sandbox
+    #[arg(long, value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Cap<Size>>,
+    /// Processors of each sandbox
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Cap<Amount>>,
+    /// Processes of each sandbox
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids: Option<Cap<Count>>,
+    /// Disk of each sandbox
+    #[arg(long, value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<Cap<Size>>,
+    /// Record a limit that the backend cannot enforce instead of refusing to start
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best_effort_limits: Option<bool>,
+    /// Time to start one sandbox
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_timeout: Option<Span>,
+    /// Bytes kept of one command's output
+    #[arg(long, value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_bytes: Option<Size>,
+    /// Root of the sandboxes' private directories [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scratch: Option<PathBuf>,
+}

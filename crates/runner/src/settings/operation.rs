@@ -1,0 +1,92 @@
+//! What does not change outcomes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schema::seconds;
+use serde::{Deserialize, Serialize};
+
+use super::{RetrySelector, Transport};
+
+/// What to do with a run directory that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeMode {
+    /// Refuse it: the run is new.
+    New,
+    /// Go on; unfinished attempts start again, clean.
+    Restart,
+    /// Go on; what unfinished attempts had done is done again in fresh sandboxes, and they continue from there.
+    Replay,
+}
+
+/// What becomes of failed and cancelled instances in the predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartialPatches {
+    /// They get no line.
+    Exclude,
+    /// They get a line with what was harvested.
+    Include,
+}
+
+/// What does not change outcomes: recorded in `run.json`, free to differ on resume.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Dataset file, as given.
+    pub dataset: Option<PathBuf>,
+    /// Directory that holds the dataset file: `repo_path` of a row is relative to it.
+    pub dataset_directory: PathBuf,
+    /// Directory of repositories, `<owner>__<name>` each.
+    pub repositories: Option<PathBuf>,
+    /// Root of the sandboxes' private directories; `None` is the system's temporary directory.
+    pub scratch: Option<PathBuf>,
+    /// Attempts that solve at the same time.
+    pub workers: usize,
+    /// Attempts whose sandboxes start at the same time.
+    pub start_workers: usize,
+    /// Samples of each instance.
+    pub samples: u32,
+    /// Attempts of one sample, retries after failures of the infrastructure included.
+    pub max_attempts: u32,
+    /// Requests to the model's server.
+    pub transport: Transport,
+    /// Whether patches are graded as they appear.
+    pub grade: bool,
+    /// Gradings at the same time.
+    pub grade_workers: usize,
+    /// Time for one evaluation script, where the row says nothing.
+    #[serde(with = "seconds")]
+    pub grade_timeout: Duration,
+    /// What becomes of failed and cancelled instances in the predictions.
+    pub partial: PartialPatches,
+    /// What to do with a run directory that exists.
+    pub resume: ResumeMode,
+    /// Finished instances that get a new attempt.
+    pub retry: Vec<RetrySelector>,
+    /// Time that running attempts have after a first signal.
+    #[serde(with = "seconds")]
+    pub grace: Duration,
+    /// Failures of the infrastructure that still give code 0.
+    pub max_infra_failures: usize,
+    /// US dollars that the whole run may cost.
+    pub max_total_cost: Option<f64>,
+    /// Instances with an empty patch that still give code 0; `None` asks for no such gate.
+    pub max_empty_patches: Option<usize>,
+    /// Share of resolved instances below which the code is 1, from 0 to 1; `None` asks for no such gate.
+    pub fail_under: Option<f64>,
+    /// Whether each trajectory event is synced to disk.
+    pub durable: bool,
+    /// Time that an engine may be away before the run stops.
+    #[serde(with = "seconds")]
+    pub engine_wait: Duration,
+    /// Time to start one sandbox.
+    #[serde(with = "seconds")]
+    pub start_timeout: Duration,
+    /// Bytes stored of one command's output.
+    pub max_output_bytes: u64,
+    /// Whether the user asked for the network setting, which a backend must then enforce.
+    pub network_explicit: bool,
+    /// Whether limits that the backend cannot enforce are recorded instead of refused.
+    pub best_effort_limits: bool,
+}
