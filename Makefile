@@ -3,7 +3,7 @@
 CARGO ?= cargo
 RUNNER := target/debug/runner
 
-.PHONY: demo record-demo test bench check fmt lint docs deny
+.PHONY: demo record-demo images test bench check fmt lint docs deny
 
 # Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo.
 demo:
@@ -16,8 +16,13 @@ demo:
 record-demo: demo
 	cp runs/demo/trajectories/*.json trajectories/demo/
 
-# All tests.
+# Container images for the demo and the tests, from Debian's packages; needs docker and mmdebstrap, and the network the first time.
+images:
+	scripts/images/build.sh
+
+# All tests. Those in containers are skipped, loudly, where their images cannot be built.
 test:
+	-scripts/images/build.sh --missing
 	@if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --locked --workspace; \
 	else $(CARGO) test --locked --workspace; fi

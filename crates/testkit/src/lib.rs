@@ -1,16 +1,18 @@
 //! Fakes that speak wires, for tests only.
 //!
 //! [`FakeServer`] is an HTTP server that misbehaves as told; [`StrictChat`] is a chat-completions server that refuses what
-//! the real service refuses and answers from a script.
+//! the real service refuses and answers from a script. [`docker_image`] names real container images and builds them where needed.
 #![expect(
     clippy::expect_used,
     reason = "a fake that cannot do its work should fail the test that uses it"
 )]
 
 pub mod answer;
+mod images;
 mod server;
 pub mod strict_chat;
 
 pub use answer::Answer;
+pub use images::docker_image;
 pub use server::{Captured, FakeServer, refused_url};
 pub use strict_chat::{Said, StrictChat};

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Builds Patchmill's own container images, without any image registry:
+#
+#   scripts/images/build.sh [--missing] [NAME...]      default: all of them
+#   scripts/images/build.sh --built NAME...            only says by its exit code whether all of them are there
+#
+#   base      patchmill-base:bookworm   Debian with git, bash, python3 and a C compiler, from Debian's packages
+#   busybox   patchmill-busybox:1       busybox alone: sh, but no bash
+#   empty     patchmill-empty:1         no program at all
+#
+# An image is built again only when its script, or the image that it is made from, has changed; with --missing, only when it does not exist.
+# Only `base` needs the network. Needs docker with an engine that answers, and for `base` mmdebstrap.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/engine.sh"
+
+all=(base busybox empty)
+mode=changed
+names=()
+for word in "$@"; do
+    case $word in
+        --missing) mode=missing ;;
+        --built) mode=built ;;
+        -*) fail "unknown option $word" ;;
+        *) names+=("$word") ;;
+    esac
+done
+[ ${#names[@]} -gt 0 ] || names=("${all[@]}")
+for name in "${names[@]}"; do
+    [[ " ${all[*]} " == *" $name "* ]] || fail "no image is called $name: there are ${all[*]}"
+done
+
+engine_answers
+if [ "$mode" = built ]; then
+    for name in "${names[@]}"; do
+        . "$here/$name.sh"
+        for image in $("${name}_images"); do
+            exists "$image" || exit 1
+        done
+    done
+    exit 0
+fi
+one_at_a_time
+for name in "${names[@]}"; do
+    build "$name"
+done
