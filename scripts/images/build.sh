@@ -7,6 +7,8 @@
 #   base      patchmill-base:bookworm   Debian with git, bash, python3 and a C compiler, from Debian's packages
 #   busybox   patchmill-busybox:1       busybox alone: sh, but no bash
 #   empty     patchmill-empty:1         no program at all
+#   layout    patchmill-layout:1, patchmill-layout-user:1    laid out as datasets' own images: a conda environment, a decoy Python, /testbed
+#   demo      patchmill-demo:INSTANCE   the demo's repositories at /testbed, one image for each row
 #
 # An image is built again only when its script, or the image that it is made from, has changed; with --missing, only when it does not exist.
 # Only `base` needs the network. Needs docker with an engine that answers, and for `base` mmdebstrap.
@@ -14,7 +16,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/engine.sh"
 
-all=(base busybox empty)
+all=(base busybox empty layout demo)
 mode=changed
 names=()
 for word in "$@"; do

@@ -11,7 +11,7 @@ busybox_from() {
 busybox_build() {
     mkdir "$scratch/context"
     local container
-    container=$(docker create --network none patchmill-base:bookworm /bin/true)
+    container=$(docker create --pull never --network none patchmill-base:bookworm /bin/true)
     docker cp "$container:/bin/busybox" "$scratch/context/busybox" >/dev/null 2>&1
     docker rm --force "$container" >/dev/null
     # Directories that every system has; /tmp is open to all.

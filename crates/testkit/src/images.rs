@@ -4,21 +4,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Names that were found or built by this process.
+/// What this process has found or built.
 static THERE: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-/// The image that the script calls `name` (`base`, `busybox`, …), built first where it is missing. Tests of other processes that need the same image wait.
+/// The image called `name`, built first where it is missing: `base`, `busybox`, `empty`, `layout`, `layout-user`, or `demo`, which is
+/// the one of the demo's first row and stands for all of them. Tests of other processes that need the same image wait.
 ///
 /// `None`, after saying so, where there is no engine or the image cannot be built; a panic instead where `PATCHMILL_REQUIRE` names `docker`.
-pub fn docker_image(name: &'static str) -> Option<&'static str> {
-    let image = named(name);
+pub fn docker_image(name: &str) -> Option<&'static str> {
+    let (part, image) = named(name);
     let mut there = THERE.lock().unwrap_or_else(PoisonError::into_inner);
-    if there.contains(&name) {
+    if there.contains(&part) {
         return Some(image);
     }
-    match build(name) {
+    match build(part) {
         Ok(()) => {
-            there.push(name);
+            there.push(part);
             Some(image)
         }
         Err(problem) => {
@@ -33,21 +34,24 @@ pub fn docker_image(name: &'static str) -> Option<&'static str> {
     }
 }
 
-/// The names are stable: they are written in rows and documents.
-fn named(name: &str) -> &'static str {
+/// What the script calls it, and the image's own name, which is stable: rows and documents use it.
+fn named(name: &str) -> (&'static str, &'static str) {
     match name {
-        "base" => "patchmill-base:bookworm",
-        "busybox" => "patchmill-busybox:1",
-        "empty" => "patchmill-empty:1",
+        "base" => ("base", "patchmill-base:bookworm"),
+        "busybox" => ("busybox", "patchmill-busybox:1"),
+        "empty" => ("empty", "patchmill-empty:1"),
+        "layout" => ("layout", "patchmill-layout:1"),
+        "layout-user" => ("layout", "patchmill-layout-user:1"),
+        "demo" => ("demo", "patchmill-demo:patchmill-demo__spanset-14"),
         other => panic!("no image is called {other}"),
     }
 }
 
-fn build(name: &str) -> Result<(), String> {
+fn build(part: &str) -> Result<(), String> {
     let script = script();
     let output = Command::new("bash")
         .arg(&script)
-        .args(["--missing", name])
+        .args(["--missing", part])
         .output()
         .map_err(|error| format!("{} cannot be run: {error}", script.display()))?;
     if output.status.success() {

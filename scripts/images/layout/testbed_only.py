@@ -1,0 +1,3 @@
+"""Stands for everything that only the environment of the tests has."""
+
+ANSWER = 42
