@@ -1,8 +1,9 @@
 /* The floor of a batch: what any runner must spend. For each repository: git clone, the given commands in one bash, git diff.
  *
- * usage: floor WORKERS COMMANDS_FILE SCRATCH REPOSITORY...
+ * usage: floor WORKERS LATENCY COMMANDS_FILE SCRATCH REPOSITORY...
  *
- * WORKERS processes share the list of repositories. Prints one line: wall seconds, processor seconds of everything it started.
+ * WORKERS processes share the list of repositories. LATENCY is what a model would take for each answer, in milliseconds: it is slept before each command
+ * and once more for the last answer, so that the floor's work is spread over time as a runner's is. Prints one line: wall seconds, processor seconds of everything it started.
  * The commands file holds one command a line. A shell answers each with a marker line, so that it costs one write and some reads.
  */
 #define _GNU_SOURCE
@@ -52,7 +53,12 @@ static void run(char *const arguments[]) {
     }
 }
 
-static void commands_in_one_bash(const char *directory, char **commands, int count) {
+static void wait_for_the_model(int milliseconds) {
+    struct timespec latency = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    if (milliseconds) nanosleep(&latency, 0);
+}
+
+static void commands_in_one_bash(const char *directory, char **commands, int count, int latency) {
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) fail("pipe");
     pid_t pid = vfork();
@@ -68,6 +74,7 @@ static void commands_in_one_bash(const char *directory, char **commands, int cou
     close(out[1]);
     static char request[1 << 16], reply[1 << 20];
     for (int i = 0; i < count; i++) {
+        wait_for_the_model(latency);
         int length = snprintf(request, sizeof request, "{ %s; } </dev/null; printf '\\n@@%%d@@%d@@\\n' $?\n", commands[i], i);
         char marker[64];
         size_t marker_length = snprintf(marker, sizeof marker, "@@%d@@\n", i);
@@ -83,21 +90,22 @@ static void commands_in_one_bash(const char *directory, char **commands, int cou
             have += got;
         }
     }
+    wait_for_the_model(latency);
     close(in[1]);
     close(out[0]);
     waitpid(pid, 0, 0);
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5) {
-        fprintf(stderr, "usage: floor WORKERS COMMANDS_FILE SCRATCH REPOSITORY...\n");
+    if (argc < 6) {
+        fprintf(stderr, "usage: floor WORKERS LATENCY COMMANDS_FILE SCRATCH REPOSITORY...\n");
         return 2;
     }
-    int workers = atoi(argv[1]), repositories = argc - 4, count = 0;
+    int workers = atoi(argv[1]), latency = atoi(argv[2]), repositories = argc - 5, count = 0;
     char **commands = calloc(100000, sizeof *commands), *line = 0;
     size_t capacity = 0;
-    FILE *file = fopen(argv[2], "r");
-    if (!file) fail(argv[2]);
+    FILE *file = fopen(argv[3], "r");
+    if (!file) fail(argv[3]);
     while (getline(&line, &capacity, file) > 0) {
         line[strcspn(line, "\n")] = 0;
         commands[count++] = strdup(line);
@@ -108,9 +116,9 @@ int main(int argc, char **argv) {
         if (fork()) continue;
         for (int i; (i = __atomic_fetch_add(next, 1, __ATOMIC_SEQ_CST)) < repositories;) {
             char clone[4096];
-            snprintf(clone, sizeof clone, "%s/floor-%d", argv[3], i);
-            run((char *[]){"git", "clone", "-q", argv[4 + i], clone, 0});
-            commands_in_one_bash(clone, commands, count);
+            snprintf(clone, sizeof clone, "%s/floor-%d", argv[4], i);
+            run((char *[]){"git", "clone", "-q", argv[5 + i], clone, 0});
+            commands_in_one_bash(clone, commands, count, latency);
             run((char *[]){"git", "-C", clone, "diff", 0});
         }
         _exit(0);

@@ -90,6 +90,11 @@ impl Connection {
         (self.sequence, request.into_bytes())
     }
 
+    /// Number of the last request.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
     /// The bytes that ask for a new worker.
     pub(super) fn go(&self) -> Vec<u8> {
         format!("{} go\n", self.nonce).into_bytes()

@@ -5,6 +5,13 @@ const NONCE: &str = "@N";
 const STATE: &str = "@F";
 const EVALUATE: &str = "@E";
 
+/// The file that holds the state after the command of this number, beside the one of the command before: a worker that dies while it writes one leaves the
+/// other whole. Each is written in place, since a file system may put a file on disk at once when it was cut to nothing first, and ends with a `return`
+/// before the rest of a longer earlier state.
+pub(super) fn state_file(state: &str, sequence: u64) -> String {
+    format!("{state}{}", sequence & 1)
+}
+
 /// The first program: takes the stream away from descriptors 0, 1 and 2, and becomes the keeper.
 const OPENING: &str = "exec 8<&0 9>&1 </dev/null 2>/dev/null; eval \"$1\"";
 

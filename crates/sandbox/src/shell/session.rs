@@ -14,6 +14,7 @@ use super::capture::Capture;
 use super::channel::{Connection, Incoming};
 use super::deadline;
 use super::marker::Marker;
+use super::script;
 use super::{Captured, End, RunOptions};
 use crate::error::Error;
 use crate::place::{Place, Processes};
@@ -49,8 +50,10 @@ struct Slot {
     connection: Option<Connection>,
     /// Whether a command was started and never seen to its end.
     busy: bool,
-    /// Whether there has been a shell: what it left is restored into the next one.
+    /// Whether there has been a shell.
     used: bool,
+    /// The last command that was seen to its end: its state is restored into the next shell.
+    saved: Option<u64>,
 }
 
 /// How the conversation about one command ended.
@@ -148,25 +151,25 @@ impl Shell {
         answer: &Answer,
     ) -> Result<(End, Option<String>), Error> {
         match *answer {
-            Answer::Ended(status) => Ok((End::Exited(status), None)),
+            Answer::Ended(status) => {
+                slot.saved = slot.connection.as_ref().map(Connection::sequence);
+                Ok((End::Exited(status), None))
+            }
             Answer::Dead { status, started } => {
-                let restored = match slot.connection.as_mut() {
-                    Some(connection) => revive(connection, self.place.shell_state()).await,
-                    None => false,
+                let note = match self.revive(slot).await {
+                    Some(note) => note,
+                    None => self.reopen(slot).await?,
                 };
-                let mut note = if restored {
-                    RESTARTED.to_owned()
+                let note = if started {
+                    note.to_owned()
                 } else {
-                    self.reopen(slot).await?
+                    format!("{NOT_STARTED} {note}")
                 };
-                if !started {
-                    note = format!("{NOT_STARTED} {note}");
-                }
                 Ok((End::ShellEnded(status), Some(note)))
             }
             Answer::Closed => {
                 let note = self.reopen(slot).await?;
-                Ok((End::ShellEnded(137), Some(note)))
+                Ok((End::ShellEnded(137), Some(note.to_owned())))
             }
         }
     }
@@ -179,35 +182,88 @@ impl Shell {
         // A future that was dropped left the stream in the middle of something.
         let used = slot.used;
         let note = self.reopen(slot).await?;
-        Ok(used.then_some(note))
+        Ok(used.then(|| note.to_owned()))
+    }
+
+    /// Asks the keeper for a new worker and gives it the state that the last one left; `None` when the channel is of no more use.
+    async fn revive(&self, slot: &mut MutexGuard<'_, Slot>) -> Option<&'static str> {
+        let saved = slot.saved.take();
+        let connection = slot.connection.as_mut()?;
+        connection.worker = None;
+        let go = connection.go();
+        if connection.send(&go).await.is_err() || !wait_for_up(connection).await {
+            slot.saved = saved;
+            return None;
+        }
+        let Some(saved) = saved else {
+            return Some(FRESH);
+        };
+        let restored = restore(connection, &self.state_file(saved)).await;
+        slot.saved = restored.sequence();
+        restored.note()
     }
 
     /// Opens a new channel and restores what the last shell left; returns the text for the model.
-    async fn reopen(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<String, Error> {
-        let used = std::mem::replace(&mut slot.used, true);
+    async fn reopen(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<&'static str, Error> {
+        slot.used = true;
         slot.connection = None;
-        let mut connection = Connection::open(self.place.as_ref(), None).await?;
-        let up = wait_for_up(&mut connection).await;
-        let restored = up && used && restore(&mut connection, self.place.shell_state()).await;
-        slot.busy = false;
-        if !up {
-            return Err(Error::lost(
-                "start a shell",
-                std::io::Error::from(std::io::ErrorKind::TimedOut),
-            ));
+        let mut connection = self.connect().await?;
+        let mut note = FRESH;
+        if let Some(saved) = slot.saved.take() {
+            let restored = restore(&mut connection, &self.state_file(saved)).await;
+            slot.saved = restored.sequence();
+            match restored.note() {
+                Some(told) => note = told,
+                None => connection = self.connect().await?,
+            }
         }
+        slot.busy = false;
         slot.connection = Some(connection);
-        Ok(if restored { RESTARTED } else { FRESH }.to_owned())
+        Ok(note)
+    }
+
+    async fn connect(&self) -> Result<Connection, Error> {
+        let mut connection = Connection::open(self.place.as_ref(), None).await?;
+        if wait_for_up(&mut connection).await {
+            return Ok(connection);
+        }
+        Err(Error::lost(
+            "start a shell",
+            std::io::Error::from(std::io::ErrorKind::TimedOut),
+        ))
+    }
+
+    fn state_file(&self, saved: u64) -> String {
+        script::state_file(self.place.shell_state(), saved)
     }
 }
 
-/// Asks the keeper for a new worker and restores the state that the last one left.
-async fn revive(connection: &mut Connection, state: &str) -> bool {
-    connection.worker = None;
-    let go = connection.go();
-    connection.send(&go).await.is_ok()
-        && wait_for_up(connection).await
-        && restore(connection, state).await
+/// What became of the state of a shell that ended.
+enum Restored {
+    /// The new shell has it, and saved it with this command.
+    Whole(u64),
+    /// Its file is missing or broken; the new shell is as good as any other.
+    Nothing(u64),
+    /// The new shell did not survive it.
+    Stuck,
+}
+
+impl Restored {
+    fn sequence(&self) -> Option<u64> {
+        match *self {
+            Self::Whole(sequence) | Self::Nothing(sequence) => Some(sequence),
+            Self::Stuck => None,
+        }
+    }
+
+    /// Text for the model, where there is a shell.
+    fn note(&self) -> Option<&'static str> {
+        match self {
+            Self::Whole(_) => Some(RESTARTED),
+            Self::Nothing(_) => Some(FRESH),
+            Self::Stuck => None,
+        }
+    }
 }
 
 /// Waits for a worker, asking again as long as no process is free.
@@ -234,13 +290,13 @@ async fn wait_for_up(connection: &mut Connection) -> bool {
     timeout(UP, wait).await.unwrap_or(false)
 }
 
-/// Sources the state file; a file that is missing or broken restores nothing.
-async fn restore(connection: &mut Connection, state: &str) -> bool {
-    let quoted = state.replace('\'', r"'\''");
+/// Sources the state file.
+async fn restore(connection: &mut Connection, file: &str) -> Restored {
+    let quoted = file.replace('\'', r"'\''");
     let (sequence, request) = connection.request(&format!("command . '{quoted}'"));
     let wait = async {
         if connection.send(&request).await.is_err() {
-            return None;
+            return Restored::Stuck;
         }
         loop {
             match connection.next().await {
@@ -248,16 +304,20 @@ async fn restore(connection: &mut Connection, state: &str) -> bool {
                     sequence: of,
                     status,
                 })) if of == sequence => {
-                    return Some(status);
+                    return if status == 0 {
+                        Restored::Whole(sequence)
+                    } else {
+                        Restored::Nothing(sequence)
+                    };
                 }
                 Ok(Incoming::Marker(Marker::Dead { .. }) | Incoming::Closed) | Err(_) => {
-                    return None;
+                    return Restored::Stuck;
                 }
                 Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
             }
         }
     };
-    matches!(timeout(RESTORE, wait).await, Ok(Some(0)))
+    timeout(RESTORE, wait).await.unwrap_or(Restored::Stuck)
 }
 
 type Kill = Pin<Box<dyn Future<Output = ()> + Send>>;
