@@ -60,7 +60,7 @@ fn table() -> Vec<Row> {
         ("echo z", b"z\n", OK),
         ("trap '' TERM; timeout .2 sleep 1; echo $?", b"124\n", OK),
         (
-            "chmod 000 ~/.shell-state; rm -f ~/.shell-state; exit 1",
+            "chmod 000 ~/.shell-state?; rm -f ~/.shell-state?; exit 1",
             b"",
             End::ShellEnded(1),
         ),
@@ -113,6 +113,29 @@ async fn state_survives_commands_and_exports_survive_the_shell() {
     let (output, _) = ask(&sandbox, "f 2>/dev/null; echo \"$X|$Y|${PWD##*/}\"").await;
     assert_eq!(output, "|q'\n z|pkg\n");
     remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn the_state_is_the_last_one_and_not_a_longer_one_before() {
+    for kind in BackendKind::available().await {
+        let ground = Ground::new();
+        let sandbox = ground.start(kind).await;
+        run(&sandbox, "for i in $(seq 300); do export LONG$i=x; done").await;
+        run(&sandbox, "for i in $(seq 300); do export LONG$i=y; done").await;
+        run(
+            &sandbox,
+            "for i in $(seq 300); do unset LONG$i; done; export A=1",
+        )
+        .await;
+        // The first death finds the state in one file, the second in the other.
+        for status in [3, 4] {
+            let ended = run(&sandbox, &format!("exit {status}")).await;
+            assert_eq!(ended.end, End::ShellEnded(status));
+            let (output, _) = ask(&sandbox, "echo \"$A|$LONG1|$LONG300\"").await;
+            assert_eq!(output, "1||\n");
+        }
+        remove(&sandbox).await;
+    }
 }
 
 #[tokio::test]
