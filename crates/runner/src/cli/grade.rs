@@ -15,8 +15,8 @@ use super::run::{self, Finish};
 use crate::batch::Batch;
 use crate::clock;
 use crate::exit::Exit;
-use crate::layers::{Options, Resolved, Table};
-use crate::settings::{Operation, ResumeMode, RunSettings};
+use crate::layers::{Options, Origin, Resolved, Table};
+use crate::settings::{Identity, Operation, ResumeMode, RunSettings};
 use crate::signals::Signals;
 use crate::store::ledger::Ledger;
 use crate::store::{RunDirectory, RunFile, journal};
@@ -58,8 +58,9 @@ async fn grade_run(
         return Err(crate::error::Error::NoRun(command.target.clone()).into());
     };
     let named = resolve::settle(resolved, options, &Once::default(), Solver::Named(""))?;
-    let operation = operation(&file, named.operation, options);
+    check_identity(&file, &named.identity, resolved)?;
     check_environment(&file, options)?;
+    let operation = operation(&file, named.operation, resolved);
     let rows = rows_of_run(&run, &operation, options)?;
     let settings = RunSettings {
         run_directory: command.target.clone(),
@@ -76,26 +77,76 @@ async fn grade_run(
         .map(|(exit, _)| exit)
 }
 
-/// The run's own way to work, with what this command line says about grading.
-fn operation(file: &RunFile, given: Operation, options: &Options) -> Operation {
-    let dataset = options.selection.dataset.clone();
+/// The run's own way to work, but for what this command line says anew.
+fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation {
+    let own = file.operation.clone();
+    let newest = Newest(resolved);
+    let dataset_directory = newest.of("dataset", given.dataset_directory, own.dataset_directory);
     Operation {
-        dataset_directory: match &dataset {
-            Some(path) => resolve::directory_of(Some(path)),
-            None => file.operation.dataset_directory.clone(),
-        },
-        dataset: dataset.or_else(|| file.operation.dataset.clone()),
-        repositories: given
-            .repositories
-            .or_else(|| file.operation.repositories.clone()),
-        scratch: given.scratch.or_else(|| file.operation.scratch.clone()),
-        grade_workers: given.grade_workers,
-        grade_timeout: given.grade_timeout,
-        max_infra_failures: given.max_infra_failures,
-        max_empty_patches: given.max_empty_patches,
-        fail_under: given.fail_under,
-        best_effort_limits: given.best_effort_limits,
-        ..file.operation.clone()
+        dataset_directory,
+        dataset: newest.of("dataset", given.dataset, own.dataset),
+        repositories: newest.of("repos", given.repositories, own.repositories),
+        scratch: newest.of("scratch", given.scratch, own.scratch),
+        start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
+        grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
+        grade_timeout: newest.of("grade_timeout", given.grade_timeout, own.grade_timeout),
+        max_infra_failures: newest.of(
+            "max_infra_failures",
+            given.max_infra_failures,
+            own.max_infra_failures,
+        ),
+        max_empty_patches: newest.of(
+            "max_empty_patches",
+            given.max_empty_patches,
+            own.max_empty_patches,
+        ),
+        fail_under: newest.of("fail_under", given.fail_under, own.fail_under),
+        best_effort_limits: newest.of(
+            "best_effort_limits",
+            given.best_effort_limits,
+            own.best_effort_limits,
+        ),
+        ..own
+    }
+}
+
+/// Chooses between what this command line says and what the run had.
+struct Newest<'a>(&'a Resolved);
+
+impl Newest<'_> {
+    fn of<T>(&self, key: &str, given: T, own: T) -> T {
+        if self.0.is_given(key) { given } else { own }
+    }
+}
+
+/// A run is graded in sandboxes like those it was solved in: a flag that says otherwise is refused, not ignored.
+fn check_identity(file: &RunFile, given: &Identity, resolved: &Resolved) -> Result<(), Error> {
+    let flags = [
+        ("sandbox", "sandbox"),
+        ("network", "network"),
+        ("setup_command", "setup_commands"),
+        ("memory", "sandbox_limits.memory"),
+        ("cpus", "sandbox_limits.cpus"),
+        ("pids", "sandbox_limits.pids"),
+        ("disk", "sandbox_limits.disk"),
+    ];
+    let differences = given.differences(&file.identity);
+    let other = flags.into_iter().find(|(key, field)| {
+        matches!(resolved.origin(key), Some(Origin::Flag(_)))
+            && differences.iter().any(|difference| {
+                // Who asked for a limit is no matter here.
+                difference.field.starts_with(field) && !difference.field.ends_with(".explicit")
+            })
+    });
+    match other {
+        None => Ok(()),
+        Some((key, _)) => Err(Error::usage(
+            format!(
+                "--{} is not what the run was made with",
+                key.replace('_', "-")
+            ),
+            "a run is graded with its own sandbox settings: leave the flag out, or grade its predictions.jsonl as a new run",
+        )),
     }
 }
 

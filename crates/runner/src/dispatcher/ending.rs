@@ -51,12 +51,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts the samples that `selected` accepts. `grading` says whether patches are graded: then a grading that failed counts too.
-    pub fn of(
-        ledger: &Ledger,
-        grading: bool,
-        selected: impl Fn(&schema::InstanceId, u32) -> bool,
-    ) -> Self {
+    /// Counts the samples that `selected` accepts. A patch whose grading failed counts as a failure until it has a verdict, whoever graded it.
+    pub fn of(ledger: &Ledger, selected: impl Fn(&schema::InstanceId, u32) -> bool) -> Self {
         let mut tally = Self::default();
         for (id, number, sample) in ledger.samples() {
             let Some((_, attempt, end)) = sample.counting().filter(|_| selected(id, number)) else {
@@ -67,14 +63,11 @@ impl Tally {
             tally.empty += usize::from(end.outcome.is_final() && end.patch.bytes == 0);
             let grade = attempt.grade();
             tally.resolved += usize::from(grade.is_some_and(|grade| grade.resolved));
-            let ungraded = grading
-                && grade.is_none()
-                && matches!(
-                    attempt.last_grading(),
-                    Some((_, crate::store::ledger::Grading::Failed { .. }))
-                );
+            let failure = attempt.grading_failure().filter(|_| grade.is_none());
+            tally.bugs +=
+                usize::from(failure.is_some_and(|(kind, _)| kind == FailureKind::Internal.name()));
             let infra = infrastructure(&end.outcome).is_some();
-            tally.infra_failures += usize::from(infra || ungraded);
+            tally.infra_failures += usize::from(infra || failure.is_some());
         }
         tally
     }

@@ -49,7 +49,7 @@ impl Dispatcher {
     }
 
     fn facts(&self) -> Facts {
-        let tally = Tally::of(&self.store.ledger, self.policy.grade, |id, sample| {
+        let tally = Tally::of(&self.store.ledger, |id, sample| {
             self.selected.contains(&(id.clone(), sample))
         });
         let resolved_enough = self.policy.fail_under.is_none_or(|least| {

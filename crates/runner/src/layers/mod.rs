@@ -223,6 +223,16 @@ impl Resolved {
         self.origins.get(key)
     }
 
+    /// Whether this command line or its variables say something of `key`, rather than files that every command reads.
+    pub fn is_given(&self, key: &str) -> bool {
+        match self.origin(key) {
+            Some(Origin::Preset(_) | Origin::File(_) | Origin::Variable(_) | Origin::Flag(_)) => {
+                true
+            }
+            Some(Origin::Default | Origin::UserFile(_) | Origin::ProjectFile(_)) | None => false,
+        }
+    }
+
     /// Whether the user set `key`, rather than the built-in defaults.
     pub fn is_explicit(&self, key: &str) -> bool {
         !matches!(self.origin(key), None | Some(Origin::Default))

@@ -79,11 +79,10 @@ fn wanted(attempt: &Attempt, only: GradeSelection) -> bool {
         .gradings
         .values()
         .any(|grading| matches!(grading, Grading::Failed { .. }));
-    let last_failed = matches!(attempt.last_grading(), Some((_, Grading::Failed { .. })));
     match only {
         GradeSelection::Ungraded => attempt.grade().is_none() && !failed,
         GradeSelection::Unscored => attempt.grade().is_none(),
-        GradeSelection::Infra => last_failed,
+        GradeSelection::Infra => attempt.grading_failure().is_some(),
         GradeSelection::All => true,
     }
 }

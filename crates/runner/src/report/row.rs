@@ -70,12 +70,10 @@ pub fn rows(ledger: &Ledger, repositories: &Repositories) -> Vec<Row> {
                     Grading::Finished { seconds, .. } => Some(*seconds),
                     Grading::Started | Grading::Failed { .. } => None,
                 });
-            let failed = match record.last_grading() {
-                Some((_, Grading::Failed { kind, message })) if grade.is_none() => {
-                    Some(format!("grading: {kind}: {message}"))
-                }
-                _ => None,
-            };
+            let failed = record
+                .grading_failure()
+                .filter(|_| grade.is_none())
+                .map(|(kind, message)| format!("grading: {kind}: {message}"));
             let verdict = match (grade, &failed) {
                 (Some(grade), _) if grade.resolved => "resolved",
                 (Some(_), _) => "unresolved",

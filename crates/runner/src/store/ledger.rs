@@ -66,6 +66,16 @@ impl Attempt {
             })
     }
 
+    /// Kind and message of its newest grading that came to an end, when that could not be done.
+    pub fn grading_failure(&self) -> Option<(&str, &str)> {
+        let mut newest = self.gradings.values().rev();
+        // One that only began died with its runner, and takes nothing back.
+        match newest.find(|grading| **grading != Grading::Started)? {
+            Grading::Failed { kind, message } => Some((kind, message)),
+            Grading::Started | Grading::Finished { .. } => None,
+        }
+    }
+
     /// The newest grading, finished or not.
     pub fn last_grading(&self) -> Option<(u32, &Grading)> {
         self.gradings

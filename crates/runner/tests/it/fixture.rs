@@ -118,6 +118,11 @@ impl Fixture {
         self.place.run(&Self::flags(more))
     }
 
+    /// Grades the patches of the run.
+    pub(crate) fn grade(&self, more: &[&str]) -> Said {
+        self.place.run(&[&["grade", "run"], more].concat())
+    }
+
     /// Starts the batch; nobody reads what it says.
     pub(crate) fn start(&self, more: &[&str]) -> Child {
         self.place

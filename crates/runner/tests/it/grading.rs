@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use rustix::process::Signal;
 use schema::RunEvent;
 use schema::grading::{PatchApplication, Verdict};
 use schema::journal::GradeSummary;
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, signal};
 
 fn grades(fixture: &Fixture) -> Vec<(String, GradeSummary)> {
     let mut grades: Vec<_> = fixture
@@ -120,4 +121,82 @@ fn rows_that_cannot_be_graded_are_an_error_before_anything_starts() {
     assert_eq!(said.code, 2, "{}", said.all());
     assert!(said.err.contains("no_such_parser"), "{}", said.err);
     assert!(!fixture.file("run.json").exists());
+}
+
+#[test]
+fn a_run_is_graded_with_its_own_settings_unless_they_are_given_anew() {
+    let mut fixture = Fixture::new(1);
+    fixture.script(&["echo good > value.txt"]);
+    // What a timeout of a second cuts off, a longer one does not.
+    fixture.change(
+        0,
+        "eval_script",
+        json!("echo 'ok 1 - value'\necho 'ok 2 - keep'\nsleep 3\n"),
+    );
+    assert_eq!(fixture.run(&["--grade-timeout", "1"]).code, 0);
+    let said = fixture.grade(&[]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert!(verdict(&fixture, 0, 1).timed_out);
+    let said = fixture.grade(&["--only", "all", "--grade-timeout", "60"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert!(!verdict(&fixture, 0, 2).timed_out);
+
+    let said = fixture.grade(&["--sandbox", "bubblewrap"]);
+    assert_eq!(said.code, 2, "{}", said.all());
+    assert!(
+        said.err
+            .contains("--sandbox is not what the run was made with"),
+        "{}",
+        said.err
+    );
+    let said = fixture.grade(&["--sandbox", "local"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+}
+
+#[test]
+fn a_grading_that_failed_counts_until_there_is_a_verdict() {
+    let mut fixture = Fixture::new(2);
+    fixture.script(&["echo good > value.txt"]);
+    let no_fit = "diff --git a/value.txt b/value.txt\n--- a/value.txt\n+++ b/value.txt\n@@ -1 +1 @@\n-other\n+real\n";
+    fixture.change(0, "test_patch", json!(no_fit));
+    let said = fixture.run(&["--grade"]);
+    assert_eq!(said.code, 3, "{}", said.all());
+    // Whoever takes the run up without grading has not mended it.
+    let retried = fixture.id(1);
+    let said = fixture.run(&["--resume", "--retry", &retried]);
+    assert_eq!(said.code, 3, "{}", said.all());
+    assert!(
+        said.out.contains("the row's test patch does not apply"),
+        "{}",
+        said.out
+    );
+    let said = fixture.run(&["--resume", "--max-infra-failures", "1"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+}
+
+#[test]
+fn a_runner_that_dies_while_it_grades_is_followed_by_one_that_grades_again() {
+    let mut fixture = Fixture::new(1);
+    fixture.script(&["echo good > value.txt"]);
+    let mark = fixture.place.path().join("mark");
+    let script = format!(
+        "until test -e {}; do sleep 0.02; done\necho 'ok 1 - value'\necho 'ok 2 - keep'\n",
+        mark.display()
+    );
+    fixture.change(0, "eval_script", json!(script));
+    let mut child = fixture.start(&["--grade"]);
+    fixture.wait_for("the grading began", |event| {
+        matches!(event, RunEvent::GradeStarted { .. })
+    });
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    fs::write(&mark, "").unwrap();
+
+    let said = fixture.run(&["--resume", "--grade", "--fail-under", "1"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(fixture.outcomes().len(), 1, "nothing was solved again");
+    assert_eq!(grades(&fixture).len(), 1);
+    assert!(verdict(&fixture, 0, 2).resolved);
+    assert_eq!(fixture.predictions().len(), 1);
+    fixture.assert_clean();
 }
