@@ -43,7 +43,7 @@ async fn main() {
         };
         let choice = Choice::parse(&format!("openai:{name}")).unwrap();
         let client = model::client(Duration::from_secs(5)).unwrap();
-        let provider = model::open(&choice, &settings, client).unwrap();
+        let provider = model::open(&choice, &settings, || Ok(client)).unwrap();
         println!("stream: {stream}");
         many(&provider).await;
         long(&provider).await;

@@ -28,17 +28,20 @@ pub trait Provider: Send + Sync {
     ) -> Result<Arc<dyn agent::ports::Model>, Error>;
 }
 
-/// Makes a model ready. Files of replies are read here where one serves all instances, so that mistakes show at the start.
+/// Makes a model ready. Files of replies are read here where one serves all instances, so that mistakes show at the start; only a model with a
+/// server asks for the `client`.
 ///
 /// # Errors
-/// When the settings cannot work or the replies cannot be read.
+/// When the settings cannot work, the replies cannot be read, or there is no client.
 pub fn open(
     choice: &Choice,
     settings: &Settings,
-    client: reqwest::Client,
+    client: impl FnOnce() -> Result<reqwest::Client, Error>,
 ) -> Result<Arc<dyn Provider>, Error> {
     Ok(match choice {
-        Choice::OpenAi { model } => Arc::new(openai_chat::open(choice, model, settings, client)?),
+        Choice::OpenAi { model } => {
+            Arc::new(openai_chat::open(choice, model, settings, client()?)?)
+        }
         Choice::Script { path } => Arc::new(Files::open(choice, path, script::KIND)?),
         Choice::Replay { path } => Arc::new(Files::open(choice, path, recorded::KIND)?),
     })

@@ -10,6 +10,7 @@ use sandbox::place::host::HostSettings;
 use sandbox::place::local::Local;
 
 use crate::error::{Error, chain};
+use crate::hidden;
 use crate::settings::{RunSettings, SandboxChoice};
 
 /// A backend and what people should know about it.
@@ -72,16 +73,9 @@ pub async fn select(settings: &RunSettings) -> Result<Selected, Error> {
 fn host_settings(settings: &RunSettings) -> HostSettings {
     let operation = &settings.operation;
     let mut host = HostSettings::new(root(operation.scratch.as_ref()));
+    host.keep = settings.keep.clone();
     host.best_effort_limits = operation.best_effort_limits;
-    host.hidden = [
-        operation.dataset.clone(),
-        operation.repositories.clone(),
-        Some(settings.run_directory.clone()),
-    ]
-    .into_iter()
-    .flatten()
-    .filter_map(|path| std::path::absolute(path).ok())
-    .collect();
+    host.hidden = hidden::paths(settings);
     host
 }
 

@@ -68,12 +68,24 @@ impl Batch {
     /// # Errors
     /// When anything is wrong with the settings, the rows, the machine or the run directory; nothing was started then.
     pub async fn open(settings: RunSettings, rows: Vec<Row>) -> Result<Self, Error> {
+        Self::open_with(settings, rows, build::open_model).await
+    }
+
+    /// The same with a model of the caller's own.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and when there is no model.
+    pub async fn open_with(
+        settings: RunSettings,
+        rows: Vec<Row>,
+        model: impl FnOnce(&RunSettings) -> Result<Arc<dyn model::Provider>, Error>,
+    ) -> Result<Self, Error> {
         let preview = preview(&settings, &rows)?;
         let gradable = gradable_rows(&settings, &rows)?;
         let backend = backends::select(&settings).await?;
         let mut warnings: Vec<String> = backend.warning.iter().cloned().collect();
         warnings.extend(gradable.warning);
-        let provider = build::open_model(&settings)?;
+        let provider = model(&settings)?;
         let run = RunDirectory::new(&settings.run_directory);
         let spent = read_ledger(&run)?.usage().cost.unwrap_or_default();
         let plan_rows = plan_rows(&rows);

@@ -143,6 +143,10 @@ impl Grading<'_> {
                 message: format!("the evaluation script was lost (status {code})"),
             }),
             End::Exited(_) | End::TimedOut | End::Idle | End::OutputLimit => {
+                // Tests that found no space say nothing of the patch, however the script ended.
+                if let Some(error) = sandbox.out_of_space(&log) {
+                    return Err(error.into());
+                }
                 self.verdict(application, Some(&ran)).map(Some)
             }
         }

@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod error;
 pub mod exit;
 pub mod grading;
+pub mod hidden;
 pub mod layers;
 pub mod lease;
 pub mod one_off;

@@ -10,6 +10,7 @@ mod transport;
 
 use std::path::PathBuf;
 
+use sandbox::place::host::KeepCommand;
 use secrecy::SecretString;
 
 pub use identity::{Difference, Identity, PatchKind, PathRules, Prompts, SandboxChoice};
@@ -28,9 +29,27 @@ pub struct RunSettings {
     pub operation: Operation,
     /// What is never written.
     pub secrets: Secrets,
+    /// How the keepers of sandboxes on this machine are started: by the runner's own binary, which another program must name.
+    pub keep: KeepCommand,
 }
 
 impl RunSettings {
+    /// Settings of a run of this binary.
+    pub fn new(
+        run_directory: PathBuf,
+        identity: Identity,
+        operation: Operation,
+        secrets: Secrets,
+    ) -> Self {
+        Self {
+            run_directory,
+            identity,
+            operation,
+            secrets,
+            keep: KeepCommand::default(),
+        }
+    }
+
     /// The run's name: the last component of its directory.
     pub fn run_name(&self) -> String {
         self.run_directory.file_name().map_or_else(
@@ -47,6 +66,8 @@ pub struct Secrets {
     pub api_key: Option<SecretString>,
     /// Further request headers, whose values may be secret.
     pub headers: Vec<(String, SecretString)>,
+    /// Configuration files, which may hold any of them.
+    pub files: Vec<PathBuf>,
     /// Values of the variables set inside the sandbox (`--env K=V`).
     pub environment: Vec<(String, SecretString)>,
 }

@@ -29,6 +29,9 @@ use crate::clock;
 use crate::error::{At, Error};
 use crate::settings::{Identity, Operation};
 
+/// Directory of the runs that were given no other.
+pub const RUNS: &str = "runs";
+
 /// `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFile {

@@ -9,6 +9,7 @@ mod processes;
 pub mod repository;
 mod sandbox;
 pub mod shell;
+mod space;
 
 pub use error::Error;
 pub use files::Entry;

@@ -15,6 +15,7 @@ use crate::limits::Applied;
 use crate::place::{Backend, Files, Place, PlaceId, PlaceSpec};
 use crate::repository::{self, Prepared, SealRecord, Start, WorkspaceDiff};
 use crate::shell::{Captured, End, RunOptions, Shell, once};
+use crate::space;
 
 /// Checkouts and comparisons that run at once: more only take memory from each other.
 static REPOSITORY_WORK: Semaphore = Semaphore::const_new(4);
@@ -146,14 +147,16 @@ impl Sandbox {
     /// Runs text in the agent's persistent shell. When the future is dropped, the shell is ended and opened again by the next command.
     ///
     /// # Errors
-    /// `Refused` when the text cannot be run at all, `Lost` when no shell can be had.
+    /// `Refused` when the text cannot be run at all, `Lost` when no shell can be had, `Disk` when it failed because the disk under the sandbox
+    /// is full.
     pub async fn run(
         &self,
         text: &str,
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
-        self.agent.run(text, options, cancel).await
+        let captured = self.agent.run(text, options, cancel).await?;
+        self.not_out_of_space(captured)
     }
 
     /// Runs shell text in a fresh process in the repository's directory. Whatever it leaves running is ended with it.
@@ -166,7 +169,31 @@ impl Sandbox {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
-        once::run(self.place.as_ref(), text, options, cancel).await
+        let captured = once::run(self.place.as_ref(), text, options, cancel).await?;
+        self.not_out_of_space(captured)
+    }
+
+    /// The failure that an output stands for when it says that a write found no space, and the disk under the sandbox is indeed full. `None` for
+    /// every other output, and where that disk cannot be looked at from here.
+    pub fn out_of_space(&self, output: &[u8]) -> Option<Error> {
+        let Files::Host(directory) = self.place.files() else {
+            return None;
+        };
+        (space::is_said(output) && space::is_full(directory)).then(|| Error::Disk {
+            operation: format!("write in the sandbox {}", self.place.id().0),
+        })
+    }
+
+    /// A command that failed because the disk is full says nothing of who ran it.
+    fn not_out_of_space(&self, captured: Captured) -> Result<Captured, Error> {
+        if captured.end == End::Exited(0) {
+            return Ok(captured);
+        }
+        let full = self.out_of_space(&captured.head);
+        match full.or_else(|| self.out_of_space(&captured.tail)) {
+            Some(error) => Err(error),
+            None => Ok(captured),
+        }
     }
 
     /// What stands at a path as the agent sees it; `None` when nothing does.
@@ -203,7 +230,11 @@ impl Sandbox {
             let content = content.to_vec();
             return blocking(move || HostFiles::write(Path::new(&path), &content)).await;
         }
-        InsideFiles(&self.control).write(&path, content).await
+        let written = InsideFiles(&self.control).write(&path, content).await;
+        written.map_err(|error| match &error {
+            Error::Refused(said) => self.out_of_space(said.as_bytes()).unwrap_or(error),
+            _ => error,
+        })
     }
 
     /// Removes a file or link.

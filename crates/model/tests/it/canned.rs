@@ -16,7 +16,10 @@ use schema::{
 use crate::support::request;
 
 fn open(choice: &str) -> Result<Arc<dyn Provider>, Error> {
-    let client = model::client(std::time::Duration::from_secs(1)).unwrap();
+    let client = || {
+        assert!(choice.starts_with("openai:"), "files need no client");
+        model::client(std::time::Duration::from_secs(1))
+    };
     model::open(
         &Choice::parse(choice).unwrap(),
         &Settings::default(),

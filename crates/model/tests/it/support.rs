@@ -30,7 +30,7 @@ pub(crate) fn settings(base_url: String) -> Settings {
 pub(crate) fn provider(settings: &Settings) -> Arc<dyn Provider> {
     let choice = Choice::parse("openai:test-model").unwrap();
     let client = model::client(Duration::from_secs(5)).unwrap();
-    model::open(&choice, settings, client).unwrap()
+    model::open(&choice, settings, || Ok(client)).unwrap()
 }
 
 pub(crate) fn attempt(provider: &Arc<dyn Provider>) -> Arc<dyn Model> {

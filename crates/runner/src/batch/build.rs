@@ -113,7 +113,7 @@ pub(super) fn open_model(settings: &RunSettings) -> Result<Arc<dyn model::Provid
     };
     let transport = &settings.operation.transport;
     let choice = model::Choice::parse(&settings.identity.model).map_err(wrong)?;
-    let client = model::client(transport.connect_timeout).map_err(wrong)?;
+    let client = || model::client(transport.connect_timeout);
     let provider = model::open(&choice, &model_settings(settings), client).map_err(wrong)?;
     let costs =
         settings.identity.limits.max_cost.is_some() || settings.operation.max_total_cost.is_some();

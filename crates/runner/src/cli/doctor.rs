@@ -19,7 +19,7 @@ pub(super) fn doctor(command: &Doctor, printer: &Printer) -> Result<Exit, Error>
     let out = command.out.clone().or(options.batch.out);
     let subject = Subject {
         variables: Surroundings::of_process().variables,
-        runs: out.unwrap_or_else(|| PathBuf::from("runs")),
+        runs: out.unwrap_or_else(|| PathBuf::from(crate::store::RUNS)),
         scratch: backends::root(options.sandbox.scratch.as_ref()),
     };
     let checks = super::runtime()?.block_on(examine(&subject));

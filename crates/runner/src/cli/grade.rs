@@ -62,12 +62,12 @@ async fn grade_run(
     check_environment(&file, options)?;
     let operation = operation(&file, named.operation, resolved);
     let rows = rows_of_run(&run, &operation, options)?;
-    let settings = RunSettings {
-        run_directory: command.target.clone(),
-        identity: file.identity,
+    let settings = RunSettings::new(
+        command.target.clone(),
+        file.identity,
         operation,
-        secrets: named.secrets,
-    };
+        named.secrets,
+    );
     let finish = finish(&settings, &rows, started);
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
     ui::log(printer, &run.root().join("runner.log"));
@@ -248,12 +248,7 @@ async fn grade_predictions(
         .unwrap_or_else(|| default_out(&command.target));
     let run = RunDirectory::new(&run_directory);
     let settled = resolve::settle(resolved, options, &Once::default(), Solver::Named(&model))?;
-    let mut settings = RunSettings {
-        run_directory,
-        identity: settled.identity,
-        operation: settled.operation,
-        secrets: settled.secrets,
-    };
+    let mut settings = settled.at(run_directory);
     if run.read_run_file()?.is_some() {
         settings.operation.resume = ResumeMode::Restart;
     }

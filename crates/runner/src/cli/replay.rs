@@ -14,7 +14,6 @@ use crate::exit::Exit;
 use crate::layers::{Options, Table};
 use crate::lease::REMOVAL_LIMIT;
 use crate::replay::Recording;
-use crate::settings::RunSettings;
 use crate::signals::{Signal, Signals};
 use crate::ui::Printer;
 use report::Report;
@@ -46,12 +45,7 @@ pub(super) fn replay(command: &Replay, negated: Table, printer: &Printer) -> Res
         &Once::default(),
         Solver::Named("replay"),
     )?;
-    let mut settings = RunSettings {
-        run_directory: PathBuf::from("replay"),
-        identity: settled.identity,
-        operation: settled.operation,
-        secrets: settled.secrets,
-    };
+    let mut settings = settled.at(PathBuf::from("replay"));
     settings.operation.best_effort_limits = true;
     let repositories = recordings
         .iter()

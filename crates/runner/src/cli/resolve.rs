@@ -4,6 +4,8 @@ mod identity;
 mod operation;
 mod transport;
 
+use std::path::PathBuf;
+
 use dataset::Slice;
 use secrecy::SecretString;
 
@@ -12,7 +14,7 @@ use super::error::Error;
 use crate::layers::options::{Model, Options, Selection};
 use crate::layers::values::Pair;
 use crate::layers::{self, Resolved, Table};
-use crate::settings::{Identity, Operation, Secrets};
+use crate::settings::{Identity, Operation, RunSettings, Secrets};
 
 pub(super) use operation::directory_of;
 
@@ -25,6 +27,13 @@ pub(super) struct Settled {
     pub(super) operation: Operation,
     /// What is never written.
     pub(super) secrets: Secrets,
+}
+
+impl Settled {
+    /// The settings of a run in this directory.
+    pub(super) fn at(self, run_directory: PathBuf) -> RunSettings {
+        RunSettings::new(run_directory, self.identity, self.operation, self.secrets)
+    }
 }
 
 /// Who the settings are for.
@@ -56,6 +65,7 @@ pub(super) fn settle(
     let secrets = Secrets {
         api_key,
         headers: headers.map(secret).collect(),
+        files: resolved.files.clone(),
         environment: environment.iter().map(secret).collect(),
     };
     Ok(Settled {

@@ -22,7 +22,7 @@ use crate::one_off;
 use crate::report::{LiveResults, Repositories};
 use crate::settings::RunSettings;
 use crate::signals::Signals;
-use crate::store::RunDirectory;
+use crate::store::{RUNS, RunDirectory};
 use crate::ui::{self, Printer};
 
 /// What is to be run.
@@ -46,12 +46,7 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
     let settled = resolve::settle(&resolved, &options, &command.once, Solver::Asked)?;
     warn_about(&resolved, &options, &rows, printer);
     let work = Work {
-        settings: RunSettings {
-            run_directory: run_directory(&options, &command.once)?,
-            identity: settled.identity,
-            operation: settled.operation,
-            secrets: settled.secrets,
-        },
+        settings: settled.at(run_directory(&options, &command.once)?),
         rows,
         started,
     };
@@ -119,7 +114,7 @@ pub(super) fn default_directory(now: jiff::Timestamp, subject: Option<&Path>) ->
     let stem = subject
         .and_then(Path::file_stem)
         .map_or_else(|| "run".into(), |stem| stem.to_string_lossy());
-    Path::new("runs").join(format!("{}-{stem}", now.strftime("%Y%m%d-%H%M%S")))
+    Path::new(RUNS).join(format!("{}-{stem}", now.strftime("%Y%m%d-%H%M%S")))
 }
 
 /// What people should know before anything starts.

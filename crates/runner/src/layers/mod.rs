@@ -138,6 +138,8 @@ impl Surroundings {
 pub struct Resolved {
     table: Table,
     origins: BTreeMap<String, Origin>,
+    /// Files that were read.
+    pub files: Vec<PathBuf>,
     /// Things that are not wrong enough to stop.
     pub warnings: Vec<String>,
 }
@@ -195,6 +197,9 @@ impl Resolved {
     }
 
     fn put(&mut self, layer: Table, origin: &Origin) {
+        if let Origin::UserFile(path) | Origin::ProjectFile(path) | Origin::File(path) = origin {
+            self.files.push(path.clone());
+        }
         for (key, value) in layer {
             match (self.table.get_mut(&key), value) {
                 (Some(Value::Object(below)), Value::Object(above)) => below.extend(above),

@@ -42,6 +42,14 @@ impl Place {
         }
     }
 
+    /// An empty one outside of the system's temporary directory, which sandboxes have of their own.
+    pub(crate) fn visible() -> Self {
+        Self {
+            directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+            variables: Vec::new(),
+        }
+    }
+
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
@@ -64,8 +72,13 @@ impl Place {
     /// A command that has not started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_runner"));
+        command.args(arguments);
+        self.settle(command)
+    }
+
+    /// A command here, with nothing of this machine's environment.
+    fn settle(&self, mut command: Command) -> Command {
         command
-            .args(arguments)
             .current_dir(self.path())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -80,7 +93,21 @@ impl Place {
 
     /// Runs the binary to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
-        let output = self.command(arguments).output().unwrap();
+        self.say(self.command(arguments))
+    }
+
+    /// Runs the binary by way of another program, which is given the command line.
+    pub(crate) fn run_under(&self, wrapper: &[&str], arguments: &[&str]) -> Said {
+        let mut command = Command::new(wrapper[0]);
+        command
+            .args(&wrapper[1..])
+            .arg(env!("CARGO_BIN_EXE_runner"))
+            .args(arguments);
+        self.say(self.settle(command))
+    }
+
+    fn say(&self, mut command: Command) -> Said {
+        let output = command.output().unwrap();
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes);
             text.replace(&*self.path().to_string_lossy(), "[DIR]")
@@ -134,4 +161,24 @@ impl Place {
         std::fs::create_dir_all(&path).unwrap();
         path
     }
+}
+
+/// Whether this process may do what a test needs; a skip is loud, and a failure where `PATCHMILL_REQUIRE` names it.
+#[expect(clippy::print_stderr, reason = "a skip must be seen")]
+pub(crate) fn permitted(what: &str, program: &[&str]) -> bool {
+    let tried = Command::new(program[0]).args(&program[1..]).output();
+    if tried.is_ok_and(|output| output.status.success()) {
+        return true;
+    }
+    let required = std::env::var("PATCHMILL_REQUIRE").unwrap_or_default();
+    assert!(
+        !required.split(',').any(|name| name.trim() == what),
+        "{what} is required: `{}` does not work here",
+        program.join(" ")
+    );
+    eprintln!(
+        "SKIPPED for {what}: `{}` does not work here",
+        program.join(" ")
+    );
+    false
 }

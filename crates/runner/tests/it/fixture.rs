@@ -23,8 +23,13 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// `count` instances, each with a repository of its own: `value.txt` holds `bad`, and is right when it holds `good`.
     pub(crate) fn new(count: usize) -> Self {
+        Self::at(Place::new(), count)
+    }
+
+    /// The same in a place of the caller's.
+    pub(crate) fn at(place: Place, count: usize) -> Self {
         let mut fixture = Self {
-            place: Place::new(),
+            place,
             rows: Vec::new(),
         };
         for number in 0..count {
@@ -99,13 +104,14 @@ impl Fixture {
             "run",
             "--dataset",
             "rows.jsonl",
-            "--sandbox",
-            "local",
             "--scratch",
             "scratch",
             "--out",
             "run",
         ];
+        if !more.contains(&"--sandbox") {
+            flags.extend(["--sandbox", "local"]);
+        }
         if !more.contains(&"--model") {
             flags.extend(["--model", "script:script.jsonl"]);
         }
@@ -116,6 +122,11 @@ impl Fixture {
     /// Runs the batch to its end.
     pub(crate) fn run(&self, more: &[&str]) -> Said {
         self.place.run(&Self::flags(more))
+    }
+
+    /// Runs the batch by way of another program, which is given the command line.
+    pub(crate) fn run_under(&self, wrapper: &[&str], more: &[&str]) -> Said {
+        self.place.run_under(wrapper, &Self::flags(more))
     }
 
     /// Grades the patches of the run.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
+use sha2::{Digest, Sha256};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
 use tokio::process::{ChildStdin, ChildStdout};
@@ -104,7 +105,7 @@ impl Tree {
                     .iter()
                     .map(|(name, value)| (name, value)),
             )
-            .env(MARK, program.place)
+            .env(MARK, sign(program.place))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::from(held_by_keeper));
@@ -192,10 +193,16 @@ impl Drop for Tree {
 /// Variable that marks everything started in a place, so that it can be found without its keeper.
 const MARK: &str = "PATCHMILL_PLACE";
 
+/// What the variable holds for the place in a directory: the same whoever asks, and nothing that tells of the host.
+fn sign(place: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let digest = Sha256::digest(place.as_os_str().as_bytes());
+    schema::hex(&digest[..16])
+}
+
 /// The mark of the place in a directory, as it stands in an environment.
 pub(crate) fn mark(place: &Path) -> Vec<u8> {
-    use std::os::unix::ffi::OsStrExt;
-    [MARK.as_bytes(), b"=", place.as_os_str().as_bytes()].concat()
+    format!("{MARK}={}", sign(place)).into_bytes()
 }
 
 /// Makes this process the one that orphans of killed keepers come to.

@@ -101,19 +101,10 @@ impl<'a> Capture<'a> {
             head: self.head,
             tail,
             total: self.total,
-            sha256: hexadecimal(&self.hash.finalize()),
+            sha256: schema::hex(&self.hash.finalize()),
             spool: self.spool,
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        for digit in [byte >> 4, byte & 15] {
-            text.extend(char::from_digit(u32::from(digit), 16));
-        }
-        text
-    })
 }
 
 /// The stored bytes of a long output, in a file without a name: its start, and a ring with its end.
@@ -218,7 +209,7 @@ mod tests {
             let (head, tail) = expected(&all, memory);
             prop_assert_eq!(done.head, head);
             prop_assert_eq!(done.tail, tail);
-            prop_assert_eq!(&done.sha256, &hexadecimal(&Sha256::digest(&all)));
+            prop_assert_eq!(&done.sha256, &schema::hex(&Sha256::digest(&all)));
             prop_assert_eq!(done.spool.is_some(), all.len() > memory);
             if let Some(mut spool) = done.spool {
                 let mut copy = Vec::new();

@@ -186,9 +186,8 @@ impl<'a> Arguments<'a> {
         for home in homes() {
             self.mask_secrets(&home);
         }
-        self.mask(&settings.root);
-        for path in &settings.hidden {
-            self.mask(path);
+        for path in outermost(&settings.root, &settings.hidden) {
+            self.mask(&path);
         }
     }
 
@@ -261,6 +260,15 @@ impl<'a> Arguments<'a> {
         }
         self.path(&path);
     }
+}
+
+/// The paths that lie in no other of them, links followed: what is in a hidden directory needs no hiding, and would show its name.
+fn outermost(root: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let all = std::iter::once(root).chain(hidden.iter().map(PathBuf::as_path));
+    let mut found: Vec<PathBuf> = all.filter_map(|path| path.canonicalize().ok()).collect();
+    found.sort();
+    found.dedup_by(|inner, outer| inner.starts_with(outer));
+    found
 }
 
 /// The user's home, root's, and everybody's below `/home`.
