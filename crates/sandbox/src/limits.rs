@@ -43,6 +43,9 @@ pub struct Applied {
     pub enforced: Vec<String>,
     /// Names of limits that were asked for (by default or by the user) and are not in force.
     pub unenforced: Vec<String>,
-    /// User that commands run as.
+    /// User that commands run as: its number, in a container `user:group`.
     pub user: String,
+    /// Digest of the image, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }

@@ -119,6 +119,7 @@ impl Bubblewrap {
                 enforced,
                 unenforced,
                 user: user(),
+                image: None,
             },
             environment: host::environment(HOME_INSIDE, TEMPORARY_INSIDE, &spec.environment),
             keep: settings.keep.clone(),

@@ -51,8 +51,14 @@ impl Owner {
     }
 }
 
-fn is_running(pid: u32, start: u64) -> bool {
+/// Whether a process still runs, and is not a later one with the same number.
+pub(crate) fn is_running(pid: u32, start: u64) -> bool {
     processes::read(pid).is_some_and(|process| process.start == start && !process.zombie)
+}
+
+/// Ticks after boot at which this process started.
+pub(crate) fn own_start() -> u64 {
+    *OWN_START
 }
 
 /// Prefix of the names of directories that this runner keeps beside its places.
@@ -158,6 +164,18 @@ fn name(labels: &Labels) -> String {
     } else {
         safe
     }
+}
+
+/// Names in `root` of what belonged to dead runners and to none of their places.
+pub(crate) fn abandoned_kin(root: &Path) -> io::Result<Vec<PlaceId>> {
+    let mut found = abandoned(root)?;
+    found.retain(|id| id.0.starts_with(KIN));
+    Ok(found)
+}
+
+/// Whether a name is that of a directory that goes with a runner.
+pub(crate) fn is_kin(name: &str) -> bool {
+    name.starts_with(KIN)
 }
 
 /// Whether a directory's runner is known to be gone. Without a readable owner file nothing is known, and it stays.

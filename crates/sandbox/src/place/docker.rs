@@ -1,75 +1,433 @@
-//! Docker engines: for now, whether one answers and what it is.
+//! The `docker` backend: a container for each place, by way of the engine's API.
+//!
+//! The shell is the container's main process, attached before it starts and without an init; what else runs is an exec as the same user.
 
+mod archive;
+mod boot;
+mod call;
+mod channel;
+mod connect;
+mod container;
+mod create;
+mod exec;
+mod image;
+mod labels;
+mod limits;
+mod state;
+mod sweeps;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use bollard::Docker;
-use tokio::time::timeout;
+use bollard::models::SystemInfo;
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, InspectContainerOptions, ListContainersOptionsBuilder,
+    RemoveContainerOptionsBuilder,
+};
+use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long an engine may take to answer.
-const ANSWER: Duration = Duration::from_secs(2);
+pub use self::connect::{EngineInfo, ProbeError, probe};
 
-/// What an engine says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineInfo {
-    /// Version of the engine.
-    pub version: String,
-    /// Version of its API.
-    pub api_version: String,
-    /// Version of control groups that it uses, where it says.
-    pub cgroup_version: Option<String>,
-    /// Storage driver, where it says.
-    pub storage_driver: Option<String>,
+use self::boot::Report;
+use self::channel::Held;
+use self::container::Container;
+use self::image::Image;
+use self::limits::Plan;
+use self::sweeps::Sweeps;
+use crate::error::Error;
+use crate::limits::{Applied, Network};
+use crate::place::{Backend, Capabilities, Place, PlaceId, PlaceSpec, directory, removal};
+
+/// Removals at once: more only take turns in the engine.
+const REMOVALS: usize = 8;
+/// How long what is left of a failed start may take to go.
+const CLEAN: Duration = Duration::from_secs(30);
+/// How long the engine may take to list its containers.
+const LIST: Duration = Duration::from_secs(30);
+/// Where the repository is unless the row or the image says.
+const WORKDIR: &str = "/workspace";
+
+/// Settings of the `docker` backend.
+#[derive(Debug, Clone)]
+pub struct DockerSettings {
+    /// Directory on the host for what belongs to a place and is not visible in it.
+    pub root: PathBuf,
+    /// Image for rows that name none.
+    pub image: Option<String>,
+    /// Platform of images, `os/architecture`; `None` is the engine's own.
+    pub platform: Option<String>,
+    /// User that commands run as, `name`, `uid` or `uid:gid`; `None` is the image's own.
+    pub user: Option<String>,
+    /// Capabilities that are kept, without `CAP_`; all others are dropped.
+    pub capabilities: Vec<String>,
+    /// Bytes of a `/tmp` in memory; `None` leaves it to the image's disk. It never gets more than half of the memory, less shared memory.
+    pub temporary: Option<u64>,
+    /// Whether a limit that the user set and the engine cannot enforce is recorded instead of refused.
+    pub best_effort_limits: bool,
 }
 
-/// Why no engine can be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbeError {
-    /// The address of the engine makes no sense.
-    #[error("the address of the Docker engine cannot be used")]
-    Address(#[source] bollard::errors::Error),
-    /// The engine did not answer in time.
-    #[error("the Docker engine does not answer within {} s", ANSWER.as_secs())]
-    Silent,
-    /// It cannot be reached, or answered something else.
-    #[error("the Docker engine cannot be asked")]
-    Failed(#[source] bollard::errors::Error),
+impl DockerSettings {
+    /// Settings with the given root and nothing special.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            image: None,
+            platform: None,
+            user: None,
+            capabilities: Vec::new(),
+            temporary: None,
+            best_effort_limits: false,
+        }
+    }
 }
 
-impl ProbeError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Address(_) => {
-                "set DOCKER_HOST to unix:///path/to/socket or tcp://host:port, or unset it"
+/// Runs commands in containers.
+pub struct Docker {
+    engine: bollard::Docker,
+    settings: DockerSettings,
+    capabilities: Capabilities,
+    processors: Option<f64>,
+    platform: String,
+    starts: Semaphore,
+    removals: Semaphore,
+    alive: Mutex<HashMap<PlaceId, Weak<Container>>>,
+}
+
+impl Docker {
+    /// A backend for the engine at `DOCKER_HOST`, or at its usual socket, after it has answered.
+    ///
+    /// # Errors
+    /// `Unsupported` when no engine answers, with the cause and a hint; `Start` when the directory of `settings` cannot be made.
+    pub async fn connect(settings: DockerSettings) -> Result<Self, Error> {
+        let (engine, info) = connect::ask().await.map_err(|error| Error::Unsupported {
+            message: format!("no Docker engine can be used: {}", connect::chain(&error)),
+        })?;
+        std::fs::create_dir_all(&settings.root).map_err(|error| {
+            Error::start(
+                format!("make the sandboxes' directory {}", settings.root.display()),
+                error,
+            )
+        })?;
+        Ok(Self::new(engine, settings, &info))
+    }
+
+    fn new(engine: bollard::Docker, settings: DockerSettings, info: &SystemInfo) -> Self {
+        let processors = info.ncpu.and_then(|number| i32::try_from(number).ok());
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            engine,
+            capabilities: capabilities(info),
+            processors: processors.map(f64::from),
+            platform: settings.platform.clone().unwrap_or_else(|| platform(info)),
+            settings,
+            starts: Semaphore::new(cores),
+            removals: Semaphore::new(REMOVALS),
+            alive: Mutex::default(),
+        }
+    }
+
+    async fn prepare(&self, spec: &PlaceSpec) -> Result<Image, Error> {
+        let name = spec.image.as_ref().or(self.settings.image.as_ref());
+        let Some(name) = name else {
+            return Err(Error::Unsupported {
+                message: String::from(
+                    "the docker sandbox needs an image and the row names none: give one with --image",
+                ),
+            });
+        };
+        image::inspect(&self.engine, name)
+            .await?
+            .ok_or_else(|| Error::start("start a container", format!("there is no image `{name}`")))
+    }
+
+    async fn bring_up(
+        &self,
+        spec: &PlaceSpec,
+        image: &Image,
+        deadline: Duration,
+    ) -> Result<Arc<Container>, Error> {
+        // The semaphores are never closed.
+        let _turn = self.starts.acquire().await;
+        let until = Instant::now() + deadline;
+        let id = PlaceId(labels::name(&spec.labels));
+        let private = directory::create_kin(&self.settings.root).map_err(|error| {
+            let root = self.settings.root.display();
+            Error::start(format!("make a private directory in {root}"), error)
+        })?;
+        let made = self.make(spec, image, &id, private.clone(), until).await;
+        if made.is_err() {
+            let _ = removal::remove_tree(&private);
+            if let Err(left) = self.delete(&id, Instant::now() + CLEAN).await {
+                tracing::warn!(container = id.0, error = %left, "a container that failed to start was not removed");
             }
-            Self::Silent => {
-                "see whether `docker version` answers, and restart the engine if it does not"
+        }
+        made
+    }
+
+    async fn make(
+        &self,
+        spec: &PlaceSpec,
+        image: &Image,
+        id: &PlaceId,
+        private: PathBuf,
+        until: Instant,
+    ) -> Result<Arc<Container>, Error> {
+        let workdir = spec.workdir.as_deref().or(image.workdir.as_deref());
+        let workdir = workdir.unwrap_or(WORKDIR).to_owned();
+        let plan = self.create(spec, image, id, &workdir, until).await?;
+        let (main, report) = container::bring_up(&self.engine, &id.0, until).await?;
+        let container = Arc::new(Container {
+            id: id.clone(),
+            docker: self.engine.clone(),
+            workdir,
+            private,
+            applied: applied(spec, image, plan, report)?,
+            main: tokio::sync::Mutex::new(Some(main)),
+            held: Arc::new(Held::default()),
+            sweeps: Sweeps::new(self.engine.clone(), id.0.clone()),
+            stopped: AtomicBool::new(false),
+        });
+        self.alive().insert(id.clone(), Arc::downgrade(&container));
+        Ok(container)
+    }
+
+    /// Creates the container; what is returned is what the engine accepted.
+    async fn create(
+        &self,
+        spec: &PlaceSpec,
+        image: &Image,
+        id: &PlaceId,
+        workdir: &str,
+        until: Instant,
+    ) -> Result<Plan, Error> {
+        let mut plan = Plan::new(
+            &spec.limits,
+            &self.capabilities,
+            self.processors,
+            &self.settings,
+        )?;
+        loop {
+            let body = create::body(spec, image, &plan, workdir, &self.settings);
+            let options = CreateContainerOptionsBuilder::default()
+                .name(&id.0)
+                .platform(&self.platform)
+                .build();
+            let created = call::by(until, self.engine.create_container(Some(options), body)).await;
+            match created {
+                Ok(created) => {
+                    for warning in created.warnings {
+                        tracing::debug!(container = id.0, warning, "the engine warns");
+                    }
+                    return Ok(plan);
+                }
+                // Only by trying can be known whether the driver's file system has quotas.
+                Err(failure) if plan.limits_disk() && failure.message().contains("storage-opt") => {
+                    let explicit = spec.limits.disk.is_some_and(|limit| limit.explicit);
+                    plan = plan.without_disk(explicit, self.settings.best_effort_limits)?;
+                }
+                Err(failure) => {
+                    return Err(failure.starting(format!("create the container {}", id.0)));
+                }
             }
-            Self::Failed(_) => {
-                "start the engine (`systemctl start docker`), and let this user reach its socket (group `docker`)"
+        }
+    }
+
+    fn alive(&self) -> std::sync::MutexGuard<'_, HashMap<PlaceId, Weak<Container>>> {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn find_orphans(&self) -> Result<Vec<PlaceId>, Error> {
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&labels::filter())
+            .build();
+        let operation = || "look for left-over containers";
+        let found = call::within(LIST, self.engine.list_containers(Some(options)))
+            .await
+            .map_err(|failure| failure.losing(operation()))?;
+        let mut orphans: Vec<PlaceId> = found
+            .into_iter()
+            .filter(|container| {
+                labels::is_orphan(container.labels.as_ref().unwrap_or(&HashMap::new()))
+            })
+            .filter_map(|container| container.id.map(PlaceId))
+            .collect();
+        let root = self.settings.root.clone();
+        let directories =
+            tokio::task::spawn_blocking(move || directory::abandoned_kin(&root)).await;
+        if let Ok(Ok(directories)) = directories {
+            orphans.extend(directories);
+        }
+        Ok(orphans)
+    }
+
+    async fn remove_place(&self, id: &PlaceId, deadline: Duration) -> Result<(), Error> {
+        let until = Instant::now() + deadline;
+        if directory::is_kin(&id.0) {
+            return self
+                .remove_directory(id, self.settings.root.join(&id.0))
+                .await;
+        }
+        let known = self.alive().remove(id).and_then(|place| place.upgrade());
+        if let Some(container) = &known {
+            container.sweeps.forget();
+        }
+        let _turn = timeout_at(until, self.removals.acquire())
+            .await
+            .map_err(|late| Error::lost(format!("remove the container {}", id.0), late))?;
+        self.delete(id, until).await?;
+        match known {
+            Some(container) => {
+                container.held.clear();
+                self.remove_directory(id, container.private.clone()).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn remove_directory(&self, id: &PlaceId, path: PathBuf) -> Result<(), Error> {
+        if path.parent() != Some(Path::new(&self.settings.root)) {
+            return Err(Error::Refused(format!(
+                "`{}` is not the name of a sandbox",
+                id.0
+            )));
+        }
+        let removed = tokio::task::spawn_blocking(move || removal::remove_tree(&path)).await;
+        match removed {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Error::lost(
+                format!("remove the private directory of {}", id.0),
+                error,
+            )),
+            Err(panic) => Err(Error::lost(
+                format!("remove the private directory of {}", id.0),
+                panic,
+            )),
+        }
+    }
+
+    /// Forces a container out, with the volumes that its image made, and waits until it is gone.
+    async fn delete(&self, id: &PlaceId, until: Instant) -> Result<(), Error> {
+        let operation = || format!("remove the container {}", id.0);
+        let options = RemoveContainerOptionsBuilder::default()
+            .force(true)
+            .v(true)
+            .build();
+        match call::by(until, self.engine.remove_container(&id.0, Some(options))).await {
+            Ok(()) => Ok(()),
+            Err(failure) if failure.status() == Some(404) => Ok(()),
+            // Somebody else is removing it.
+            Err(failure) if failure.status() == Some(409) => self.wait_until_gone(id, until).await,
+            Err(failure) => Err(failure.losing(operation())),
+        }
+    }
+
+    async fn wait_until_gone(&self, id: &PlaceId, until: Instant) -> Result<(), Error> {
+        let operation = || format!("remove the container {}", id.0);
+        loop {
+            let found = self
+                .engine
+                .inspect_container(&id.0, None::<InspectContainerOptions>);
+            match call::by(until, found).await {
+                Err(failure) if failure.status() == Some(404) => return Ok(()),
+                Err(failure) => return Err(failure.losing(operation())),
+                Ok(_) => sleep(Duration::from_millis(20)).await,
             }
         }
     }
 }
 
-/// Asks the engine at `DOCKER_HOST`, or at its usual socket.
-///
-/// # Errors
-/// When there is none, or it does not answer within 2 s.
-pub async fn probe() -> Result<EngineInfo, ProbeError> {
-    let docker = Docker::connect_with_defaults().map_err(ProbeError::Address)?;
-    let ask = async {
-        let version = docker.version().await?;
-        let info = docker.info().await?;
-        Ok(EngineInfo {
-            version: version.version.unwrap_or_default(),
-            api_version: version.api_version.unwrap_or_default(),
-            cgroup_version: info.cgroup_version.map(|version| version.to_string()),
-            storage_driver: info.driver,
-        })
+fn capabilities(info: &SystemInfo) -> Capabilities {
+    let driver = info.driver.as_deref().unwrap_or_default();
+    // Whether the file system below was made with quotas shows only when a container is created.
+    let on_xfs = info.driver_status.iter().flatten().any(|line| {
+        line.first()
+            .is_some_and(|name| name == "Backing Filesystem")
+            && line.get(1).is_some_and(|system| system == "xfs")
+    });
+    let disk_limit = matches!(driver, "btrfs" | "zfs" | "devicemapper" | "windowsfilter")
+        || (driver == "overlay2" && on_xfs);
+    Capabilities {
+        backend: "docker",
+        network_isolation: true,
+        memory_limit: info.memory_limit != Some(false),
+        cpu_limit: info.cpu_cfs_quota != Some(false),
+        pids_limit: info.pids_limit != Some(false),
+        disk_limit,
+    }
+}
+
+/// The engine's own platform, in the words of images.
+fn platform(info: &SystemInfo) -> String {
+    let system = info.os_type.as_deref().unwrap_or("linux");
+    let machine = match info.architecture.as_deref().unwrap_or("x86_64") {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
     };
-    match timeout(ANSWER, ask).await {
-        Err(_) => Err(ProbeError::Silent),
-        Ok(answer) => answer.map_err(ProbeError::Failed),
+    format!("{system}/{machine}")
+}
+
+/// What the main process saw, beside what was asked for.
+fn applied(spec: &PlaceSpec, image: &Image, plan: Plan, report: Report) -> Result<Applied, Error> {
+    let seen = report.network();
+    if spec.network == Network::None && seen == Some(Network::Full) {
+        return Err(Error::Unsupported {
+            message: String::from(
+                "the engine does not cut the network: there are routes in a container that was to have none",
+            ),
+        });
+    }
+    let (mut enforced, mut unenforced) = (plan.enforced, plan.unenforced);
+    enforced.insert(0, String::from("filesystem"));
+    if spec.network == Network::None {
+        let list = if seen.is_some() {
+            &mut enforced
+        } else {
+            &mut unenforced
+        };
+        list.push(String::from("network"));
+    }
+    Ok(Applied {
+        network: seen.unwrap_or(spec.network),
+        enforced,
+        unenforced,
+        user: report.user(),
+        image: Some(image.digest.clone()),
+    })
+}
+
+impl Backend for Docker {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn start<'a>(
+        &'a self,
+        spec: &'a PlaceSpec,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>> {
+        Box::pin(async move {
+            let image = self.prepare(spec).await?;
+            let container = self.bring_up(spec, &image, deadline).await?;
+            Ok(container as Arc<dyn Place>)
+        })
+    }
+
+    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<PlaceId>, Error>> {
+        Box::pin(self.find_orphans())
+    }
+
+    fn remove<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.remove_place(id, deadline))
     }
 }

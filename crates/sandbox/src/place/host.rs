@@ -214,6 +214,23 @@ const PRIVATE: &str = "private";
 /// The shell's state, in the home.
 pub(crate) const SHELL_STATE: &str = ".shell-state";
 
+/// Variables that keep programs from asking, paging, colouring and counting down.
+pub(crate) const QUIET: [(&str, &str); 13] = [
+    ("LANG", "C.UTF-8"),
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("PIP_NO_INPUT", "1"),
+    ("PIP_PROGRESS_BAR", "off"),
+    ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+    ("NPM_CONFIG_FUND", "false"),
+    ("NPM_CONFIG_PROGRESS", "false"),
+    ("TQDM_DISABLE", "1"),
+];
+
 /// Variables that everything inside starts with, for a home and a directory for temporary files as seen inside. Of the runner's own environment only
 /// the search path gets in.
 pub(crate) fn environment(
@@ -230,21 +247,9 @@ pub(crate) fn environment(
         ("TMPDIR", temporary),
         ("USER", "agent"),
         ("LOGNAME", "agent"),
-        ("LANG", "C.UTF-8"),
-        ("TERM", "dumb"),
-        ("PAGER", "cat"),
-        ("GIT_PAGER", "cat"),
-        ("MANPAGER", "cat"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-        ("PIP_NO_INPUT", "1"),
-        ("PIP_PROGRESS_BAR", "off"),
-        ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
-        ("NPM_CONFIG_FUND", "false"),
-        ("NPM_CONFIG_PROGRESS", "false"),
-        ("TQDM_DISABLE", "1"),
     ]
     .into_iter()
+    .chain(QUIET)
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .collect();
     for (name, value) in added {

@@ -59,6 +59,7 @@ impl Local {
                 enforced: Vec::new(),
                 unenforced,
                 user: user(),
+                image: None,
             },
             environment: host::environment(&home, &text(TEMPORARY), &spec.environment),
             keep: self.places.settings().keep.clone(),

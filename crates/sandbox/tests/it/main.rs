@@ -8,6 +8,8 @@
 
 mod basics;
 mod diffs;
+mod docker_lifecycle;
+mod docker_support;
 mod files;
 mod hostile;
 mod lifecycle;

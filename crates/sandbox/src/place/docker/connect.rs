@@ -1,0 +1,98 @@
+//! Finding the engine, and asking what it is.
+
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::models::SystemInfo;
+use tokio::time::timeout;
+
+/// How long an engine may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How long it may take when a run depends on it: it may be busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What an engine says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineInfo {
+    /// Version of the engine.
+    pub version: String,
+    /// Version of its API.
+    pub api_version: String,
+    /// Version of control groups that it uses, where it says.
+    pub cgroup_version: Option<String>,
+    /// Storage driver, where it says.
+    pub storage_driver: Option<String>,
+}
+
+/// Why no engine can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The address of the engine makes no sense.
+    #[error("the address of the Docker engine cannot be used")]
+    Address(#[source] bollard::errors::Error),
+    /// The engine did not answer in time.
+    #[error("the Docker engine does not answer within {} s", ANSWER.as_secs())]
+    Silent,
+    /// It cannot be reached, or answered something else.
+    #[error("the Docker engine cannot be asked")]
+    Failed(#[source] bollard::errors::Error),
+}
+
+impl ProbeError {
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Address(_) => {
+                "set DOCKER_HOST to unix:///path/to/socket or tcp://host:port, or unset it"
+            }
+            Self::Silent => {
+                "see whether `docker version` answers, and restart the engine if it does not"
+            }
+            Self::Failed(_) => {
+                "start the engine (`systemctl start docker`), and let this user reach its socket (group `docker`)"
+            }
+        }
+    }
+}
+
+/// Asks the engine at `DOCKER_HOST`, or at its usual socket.
+///
+/// # Errors
+/// When there is none, or it does not answer within 2 s.
+pub async fn probe() -> Result<EngineInfo, ProbeError> {
+    let docker = Docker::connect_with_defaults().map_err(ProbeError::Address)?;
+    let ask = async {
+        let version = docker.version().await?;
+        let info = docker.info().await?;
+        Ok(EngineInfo {
+            version: version.version.unwrap_or_default(),
+            api_version: version.api_version.unwrap_or_default(),
+            cgroup_version: info.cgroup_version.map(|version| version.to_string()),
+            storage_driver: info.driver,
+        })
+    };
+    match timeout(ANSWER, ask).await {
+        Err(_) => Err(ProbeError::Silent),
+        Ok(answer) => answer.map_err(ProbeError::Failed),
+    }
+}
+
+/// Connects to the same engine, with what it says of itself.
+pub(super) async fn ask() -> Result<(Docker, SystemInfo), ProbeError> {
+    let docker = Docker::connect_with_defaults().map_err(ProbeError::Address)?;
+    match timeout(PATIENCE, docker.info()).await {
+        Err(_) => Err(ProbeError::Silent),
+        Ok(answer) => Ok((docker, answer.map_err(ProbeError::Failed)?)),
+    }
+}
+
+/// An error with its causes, as one line.
+pub(super) fn chain(error: &ProbeError) -> String {
+    let mut line = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(one) = cause {
+        line = format!("{line}: {one}");
+        cause = one.source();
+    }
+    format!("{line} ({})", error.hint())
+}

@@ -1,0 +1,291 @@
+//! One container as a place.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, KillContainerOptions, StartContainerOptions,
+};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+
+use super::boot::{self, Report};
+use super::call;
+use super::channel::{self, Frames, Held, Input, Output, Sink};
+use super::exec::{self, NotStarted};
+use super::sweeps::Sweeps;
+use super::{archive, state};
+use crate::error::Error;
+use crate::limits::Applied;
+use crate::place::{
+    Archive, Archives, Channel, Ended, Files, Launch, Place, PlaceId, PlaceState, Processes,
+};
+
+/// Where the agent's shell keeps its state: every container has this directory, open to every user and outside of the image's files.
+const SHELL_STATE: &str = "/dev/shm/.shell-state";
+/// How long a container that was stopped may take to come back.
+const RESTART: Duration = Duration::from_mins(1);
+/// Most bytes that a main process may say before it is there: what else it says is not ours.
+const GREETING: usize = 64 << 10;
+
+/// The streams of a main process that has said who it is, and waits for its program.
+pub(super) struct Main {
+    frames: Frames,
+    sink: Sink,
+}
+
+/// One container.
+pub(super) struct Container {
+    pub(super) id: PlaceId,
+    pub(super) docker: Docker,
+    pub(super) workdir: String,
+    pub(super) private: PathBuf,
+    pub(super) applied: Applied,
+    pub(super) main: Mutex<Option<Main>>,
+    pub(super) held: Arc<Held>,
+    pub(super) sweeps: Arc<Sweeps>,
+    /// Whether it was ended on request, so that it may be started again.
+    pub(super) stopped: AtomicBool,
+}
+
+/// Starts a created container and waits until its main process has said who it is.
+pub(super) async fn bring_up(
+    docker: &Docker,
+    name: &str,
+    until: Instant,
+) -> Result<(Main, Report), Error> {
+    let operation = || format!("start the container {name}");
+    // Attached before it is started, nothing that it says is lost.
+    let options = AttachContainerOptionsBuilder::default()
+        .stdin(true)
+        .stdout(true)
+        .stderr(true)
+        .stream(true)
+        .build();
+    let attached = call::by(until, docker.attach_container(name, Some(options)))
+        .await
+        .map_err(|failure| failure.starting(operation()))?;
+    call::by(
+        until,
+        docker.start_container(name, None::<StartContainerOptions>),
+    )
+    .await
+    .map_err(|failure| not_started(failure, operation()))?;
+    let mut frames: Frames = attached.output;
+    let mut said = Vec::new();
+    while let Ok(Some(Ok(frame))) = timeout_at(until, channel::next(&mut frames)).await {
+        said.extend_from_slice(&frame.into_bytes());
+        let line = said
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .and_then(|end| Report::parse(&String::from_utf8_lossy(&said[..end])));
+        if let Some(report) = line {
+            let main = Main {
+                frames,
+                sink: attached.input,
+            };
+            return Ok((main, report));
+        }
+        if said.len() > GREETING {
+            break;
+        }
+    }
+    let state = state::ask(docker, name).await?;
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let mut problem = format!(
+        "the image's /bin/sh did not start as a shell: {}",
+        state::explained(state)
+    );
+    if !said.is_empty() {
+        problem = format!("{problem}; it said: {said}");
+    }
+    Err(Error::start(operation(), problem))
+}
+
+/// An image without a shell is the user's to change; the engine's words for it are about its own parts.
+fn not_started(failure: call::Failure, operation: String) -> Error {
+    let message = failure.message();
+    if message.contains("/bin/sh") && message.contains("no such file or directory") {
+        return Error::Unsupported {
+            message: String::from(
+                "the image has no /bin/sh, and commands need one: use an image with a shell",
+            ),
+        };
+    }
+    failure.starting(operation)
+}
+
+impl Main {
+    /// Makes the main process the launched program.
+    async fn become_program(
+        mut self,
+        launch: &Launch,
+        held: Arc<Held>,
+        guard: Box<dyn Send + Sync>,
+    ) -> std::io::Result<Channel> {
+        let program = boot::program(&launch.arguments, launch.directory.as_deref());
+        self.sink.write_all(&program).await?;
+        self.sink.flush().await?;
+        let (output, heard) = Output::new(self.frames, Bytes::new(), &Bytes::new(), true);
+        Ok(Channel {
+            input: Box::new(Input::held(self.sink, held)),
+            output: Box::new(output),
+            ended: Box::pin(async move {
+                let _ = heard.await;
+                Ended { code: None }
+            }),
+            keeper: None,
+            guard,
+        })
+    }
+}
+
+impl Container {
+    fn name(&self) -> &str {
+        &self.id.0
+    }
+
+    async fn open_channel(&self, launch: &Launch) -> Result<Channel, Error> {
+        let operation = || format!("start a program in the sandbox {}", self.name());
+        if self.stopped.load(Ordering::SeqCst) {
+            self.restart().await?;
+        }
+        if let Some(main) = self.main.lock().await.take() {
+            let guard = Sweeps::guard(&self.sweeps, 1, None, Arc::default());
+            return main
+                .become_program(launch, Arc::clone(&self.held), guard)
+                .await
+                .map_err(|error| Error::lost(operation(), error));
+        }
+        self.sweeps.run().await;
+        match exec::start(&self.docker, self.name(), launch).await {
+            Ok(exec) => Ok(exec.into_channel(self.docker.clone(), |root, id, gone| {
+                Sweeps::guard(&self.sweeps, root, Some(id), gone)
+            })),
+            Err(not_started) => Err(self.explain(not_started, operation()).await),
+        }
+    }
+
+    /// Why a program was not started: mostly since there is no container any more.
+    async fn explain(&self, not_started: NotStarted, operation: String) -> Error {
+        match state::ask(&self.docker, self.name()).await {
+            Ok(PlaceState::Running) | Err(_) => not_started.losing(operation),
+            Ok(state) => Error::lost(operation, state::explained(state)),
+        }
+    }
+
+    /// Brings back a container that was stopped: its files are still there.
+    async fn restart(&self) -> Result<(), Error> {
+        let mut main = self.main.lock().await;
+        if !self.stopped.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let until = Instant::now() + RESTART;
+        let (streams, _) = bring_up(&self.docker, self.name(), until)
+            .await
+            .map_err(|error| Error::lost(format!("restart the sandbox {}", self.name()), error))?;
+        *main = Some(streams);
+        self.stopped.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Kills the main process from outside, and with it everything: nothing inside has a say.
+    async fn kill(&self, deadline: Duration) -> Result<(), Error> {
+        self.sweeps.forget();
+        let mut main = self.main.lock().await;
+        self.stopped.store(true, Ordering::SeqCst);
+        *main = None;
+        let killed = call::within(
+            deadline,
+            self.docker
+                .kill_container(self.name(), None::<KillContainerOptions>),
+        )
+        .await;
+        self.held.clear();
+        match killed {
+            Ok(()) => self.wait_for_end(deadline).await,
+            // It was not running any more.
+            Err(failure) if failure.status() == Some(409) => Ok(()),
+            Err(failure) => {
+                Err(failure.losing(format!("end the processes of the sandbox {}", self.name())))
+            }
+        }
+    }
+
+    /// The engine answers as soon as the signal is sent.
+    async fn wait_for_end(&self, deadline: Duration) -> Result<(), Error> {
+        let operation = || format!("end the processes of the sandbox {}", self.name());
+        let until = Instant::now() + deadline;
+        while Instant::now() < until {
+            match state::ask(&self.docker, self.name()).await? {
+                PlaceState::Exited { .. } | PlaceState::Gone => return Ok(()),
+                PlaceState::Running | PlaceState::Paused => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            }
+        }
+        Err(Error::lost(operation(), "its main process does not end"))
+    }
+}
+
+impl Archives for Container {
+    fn put<'a>(&'a self, at: &'a str, archive: Archive) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(archive::put(&self.docker, self.name(), at, archive))
+    }
+
+    fn get<'a>(&'a self, at: &'a str) -> BoxFuture<'a, Result<Archive, Error>> {
+        Box::pin(archive::get(&self.docker, self.name(), at))
+    }
+}
+
+impl Place for Container {
+    fn id(&self) -> &PlaceId {
+        &self.id
+    }
+
+    fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    fn processes(&self) -> Processes {
+        Processes::Inside
+    }
+
+    fn workdir(&self) -> &str {
+        &self.workdir
+    }
+
+    fn files(&self) -> Files<'_> {
+        Files::Archive(self)
+    }
+
+    fn shares_host_files(&self) -> bool {
+        false
+    }
+
+    fn shell_state(&self) -> &str {
+        SHELL_STATE
+    }
+
+    fn private_directory(&self) -> PathBuf {
+        self.private.clone()
+    }
+
+    fn open<'a>(&'a self, launch: &'a Launch) -> BoxFuture<'a, Result<Channel, Error>> {
+        Box::pin(self.open_channel(launch))
+    }
+
+    fn stop<'a>(&'a self, deadline: Duration) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.kill(deadline))
+    }
+
+    fn state<'a>(&'a self) -> BoxFuture<'a, Result<PlaceState, Error>> {
+        Box::pin(state::ask(&self.docker, self.name()))
+    }
+}

@@ -1,0 +1,78 @@
+//! What the engine is asked to create.
+
+use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig};
+
+use super::image::Image;
+use super::limits::Plan;
+use super::{DockerSettings, boot, labels};
+use crate::limits::Network;
+use crate::place::{PlaceSpec, host};
+
+/// Name of every container's machine: the same in each, so that outputs are too.
+const HOSTNAME: &str = "sandbox";
+
+/// The container of a place.
+pub(super) fn body(
+    spec: &PlaceSpec,
+    image: &Image,
+    plan: &Plan,
+    workdir: &str,
+    settings: &DockerSettings,
+) -> ContainerCreateBody {
+    let mut host = HostConfig {
+        network_mode: match spec.network {
+            Network::None => Some(String::from("none")),
+            Network::Full => None,
+        },
+        // The engine would keep every byte that a command prints, three times over.
+        log_config: Some(HostConfigLogConfig {
+            typ: Some(String::from("none")),
+            config: None,
+        }),
+        // With an init a single signal ends the container.
+        init: Some(false),
+        cap_drop: Some(vec![String::from("ALL")]),
+        cap_add: (!settings.capabilities.is_empty()).then(|| settings.capabilities.clone()),
+        security_opt: Some(vec![String::from("no-new-privileges")]),
+        ..HostConfig::default()
+    };
+    plan.write(&mut host);
+    ContainerCreateBody {
+        hostname: Some(HOSTNAME.to_owned()),
+        image: Some(image.id.clone()),
+        user: settings.user.clone(),
+        working_dir: Some(workdir.to_owned()),
+        // The image's own command goes with its entry point.
+        entrypoint: Some(
+            ["/bin/sh", "-c", &boot::source()]
+                .map(str::to_owned)
+                .to_vec(),
+        ),
+        env: Some(environment(spec, image)),
+        labels: Some(labels::of(&spec.labels)),
+        healthcheck: Some(HealthConfig {
+            test: Some(vec![String::from("NONE")]),
+            ..HealthConfig::default()
+        }),
+        attach_stdin: Some(true),
+        attach_stdout: Some(true),
+        attach_stderr: Some(true),
+        open_stdin: Some(true),
+        // The container ends when its runner does.
+        stdin_once: Some(true),
+        tty: Some(false),
+        host_config: Some(host),
+        ..ContainerCreateBody::default()
+    }
+}
+
+/// Variables for programs that talk to people go in where the image has none of that name, the caller's in any case.
+fn environment(spec: &PlaceSpec, image: &Image) -> Vec<String> {
+    let added = &spec.environment;
+    let quiet = host::QUIET
+        .iter()
+        .filter(|(name, _)| !image.sets(name) && !added.iter().any(|(known, _)| known == name))
+        .map(|(name, value)| format!("{name}={value}"));
+    let added = added.iter().map(|(name, value)| format!("{name}={value}"));
+    quiet.chain(added).collect()
+}

@@ -1,0 +1,212 @@
+//! Programs beside the main process: each is an exec of its own, as the same user.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::container::LogOutput;
+use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bytes::{Bytes, BytesMut};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::boot;
+use super::call::{self, Failure};
+use super::channel::{self, Frames, Input, Output, Sink};
+use crate::error::Error;
+use crate::place::{Channel, Ended, Launch};
+
+/// How long the engine may take to start one, on a machine that is busy with many.
+const START: Duration = Duration::from_secs(30);
+/// How long it may take to know that one is gone.
+const GONE: Duration = Duration::from_secs(3);
+/// How often it is asked.
+const ASK: Duration = Duration::from_millis(5);
+/// Capacity for its output, in bytes: the engine's frames hold up to 32 KiB.
+const CAPACITY: usize = 64 << 10;
+
+const SWEEP: &str = include_str!("sweep.sh");
+const WRAP: &str = include_str!("wrap.sh");
+
+/// A started exec.
+pub(super) struct Exec {
+    id: String,
+    frames: Frames,
+    sink: Sink,
+    /// Output that came before the wrapper's first word: the engine carries the two streams apart.
+    early: Bytes,
+    /// What came with that word.
+    rest: Bytes,
+    /// The number of its first process, as it sees itself.
+    root: u32,
+}
+
+/// Why none was started.
+pub(super) enum NotStarted {
+    /// The engine's answer.
+    Call(Failure),
+    /// What came instead of the program.
+    Said(String),
+}
+
+impl NotStarted {
+    pub(super) fn losing(self, operation: impl Into<String>) -> Error {
+        match self {
+            Self::Call(failure) => failure.losing(operation),
+            Self::Said(said) => Error::lost(operation, said),
+        }
+    }
+}
+
+/// Starts a program under the wrapper.
+pub(super) async fn start(
+    docker: &Docker,
+    container: &str,
+    launch: &Launch,
+) -> Result<Exec, NotStarted> {
+    let mut command = vec![
+        String::from("/bin/sh"),
+        String::from("-c"),
+        boot::bare(&format!("{SWEEP}{WRAP}")),
+        String::from("exec"),
+    ];
+    command.extend_from_slice(&launch.arguments);
+    run(docker, container, command, launch.directory.clone()).await
+}
+
+/// Ends what descends from a process that an exec, or the container, was started with.
+pub(super) async fn sweep(docker: &Docker, container: &str, root: u32) -> Result<(), NotStarted> {
+    let own = if root == 1 { "" } else { "kill -9 \"$1\"\n" };
+    let sweep = boot::bare(SWEEP);
+    let script = format!("{sweep}echo \"$$\" >&2\nsweep \"$1\" 2>/dev/null\n{own}");
+    let command = ["/bin/sh", "-c", &script, "sweep", &root.to_string()]
+        .map(str::to_owned)
+        .to_vec();
+    let mut exec = run(docker, container, command, Some(String::from("/"))).await?;
+    let until = Instant::now() + START;
+    while let Ok(Some(Ok(_))) = timeout_at(until, channel::next(&mut exec.frames)).await {}
+    Ok(())
+}
+
+async fn run(
+    docker: &Docker,
+    container: &str,
+    command: Vec<String>,
+    directory: Option<String>,
+) -> Result<Exec, NotStarted> {
+    let until = Instant::now() + START;
+    let options = CreateExecOptions {
+        attach_stdin: Some(true),
+        attach_stdout: Some(true),
+        attach_stderr: Some(true),
+        cmd: Some(command),
+        working_dir: directory,
+        ..CreateExecOptions::default()
+    };
+    let id = call::by(until, docker.create_exec(container, options))
+        .await
+        .map_err(NotStarted::Call)?
+        .id;
+    let options = StartExecOptions {
+        output_capacity: Some(CAPACITY),
+        ..StartExecOptions::default()
+    };
+    let started = call::by(until, docker.start_exec(&id, Some(options)))
+        .await
+        .map_err(NotStarted::Call)?;
+    let StartExecResults::Attached { output, input } = started else {
+        return Err(NotStarted::Said(String::from("it is detached")));
+    };
+    let mut frames: Frames = output;
+    let Greeting { root, early, rest } = match timeout_at(until, greeting(&mut frames)).await {
+        Err(_) => return Err(NotStarted::Call(Failure::Late)),
+        Ok(greeting) => greeting?,
+    };
+    Ok(Exec {
+        id,
+        frames,
+        sink: input,
+        early,
+        rest,
+        root,
+    })
+}
+
+struct Greeting {
+    root: u32,
+    early: Bytes,
+    rest: Bytes,
+}
+
+/// Waits for the wrapper's first word, or for what the engine says in its place.
+async fn greeting(frames: &mut Frames) -> Result<Greeting, NotStarted> {
+    let mut early = BytesMut::new();
+    loop {
+        match channel::next(frames).await {
+            Some(Ok(LogOutput::StdErr { message })) => {
+                if let Some((root, rest)) = first_line(&message) {
+                    return Ok(Greeting {
+                        root,
+                        early: early.freeze(),
+                        rest,
+                    });
+                }
+                early.extend_from_slice(&message);
+            }
+            Some(Ok(frame)) => early.extend_from_slice(&frame.into_bytes()),
+            Some(Err(error)) => return Err(NotStarted::Said(error.to_string())),
+            None if early.is_empty() => {
+                return Err(NotStarted::Said(String::from("its stream ended at once")));
+            }
+            None => {
+                let said = String::from_utf8_lossy(&early).trim().to_owned();
+                return Err(NotStarted::Said(said));
+            }
+        }
+    }
+}
+
+fn first_line(message: &Bytes) -> Option<(u32, Bytes)> {
+    let end = message.iter().position(|&byte| byte == b'\n')?;
+    let number = std::str::from_utf8(&message[..end]).ok()?.parse().ok()?;
+    Some((number, message.slice(end + 1..)))
+}
+
+impl Exec {
+    /// As a channel; `guard` takes the number of its first process, its identifier, and a flag that is set when it is gone.
+    pub(super) fn into_channel(
+        self,
+        docker: Docker,
+        guard: impl FnOnce(u32, String, Arc<AtomicBool>) -> Box<dyn Send + Sync>,
+    ) -> Channel {
+        let gone = Arc::new(AtomicBool::new(false));
+        let (output, heard) = Output::new(self.frames, self.early, &self.rest, false);
+        let guard = guard(self.root, self.id.clone(), Arc::clone(&gone));
+        let id = self.id;
+        Channel {
+            input: Box::new(Input::new(self.sink)),
+            output: Box::new(output),
+            ended: Box::pin(async move {
+                let _ = heard.await;
+                let ended = ended(&docker, &id).await;
+                gone.store(ended.code.is_some(), Ordering::Relaxed);
+                ended
+            }),
+            keeper: None,
+            guard,
+        }
+    }
+}
+
+/// Asks the engine for the exit code until it knows that the program is gone.
+async fn ended(docker: &Docker, id: &str) -> Ended {
+    let until = Instant::now() + GONE;
+    while let Ok(exec) = call::by(until, docker.inspect_exec(id)).await {
+        if exec.running != Some(true) {
+            let code = exec.exit_code.and_then(|code| i32::try_from(code).ok());
+            return Ended { code };
+        }
+        sleep(ASK).await;
+    }
+    Ended { code: None }
+}

@@ -1,0 +1,130 @@
+//! Labels of containers: whose they are, and whether that runner still lives.
+
+use std::collections::HashMap;
+
+use crate::place::{Labels, directory};
+use crate::processes;
+
+/// On every container of this project.
+pub(super) const PROJECT: &str = "patchmill";
+const PROJECT_VALUE: &str = "sandbox";
+const RUN: &str = "patchmill.run";
+const INSTANCE: &str = "patchmill.instance";
+const ATTEMPT: &str = "patchmill.attempt";
+const HOST: &str = "patchmill.owner.host";
+const BOOT: &str = "patchmill.owner.boot";
+const PID: &str = "patchmill.owner.pid";
+const STARTED: &str = "patchmill.owner.started";
+
+/// Longest name of a container, without its random end; the engine takes more, people do not.
+const NAME: usize = 100;
+
+/// Labels for a container of this process.
+pub(super) fn of(labels: &Labels) -> HashMap<String, String> {
+    [
+        (PROJECT, PROJECT_VALUE.to_owned()),
+        (RUN, labels.run.clone()),
+        (INSTANCE, labels.instance.clone()),
+        (ATTEMPT, labels.attempt.clone()),
+        (HOST, host()),
+        (BOOT, processes::boot_id()),
+        (PID, std::process::id().to_string()),
+        (STARTED, directory::own_start().to_string()),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value))
+    .collect()
+}
+
+/// Filter for this project's containers.
+pub(super) fn filter() -> HashMap<String, Vec<String>> {
+    HashMap::from([(
+        "label".to_owned(),
+        vec![format!("{PROJECT}={PROJECT_VALUE}")],
+    )])
+}
+
+/// Whether the container's runner is known to be gone. Of another machine's runners nothing is known, and their containers stay.
+pub(super) fn is_orphan(labels: &HashMap<String, String>) -> bool {
+    let is = |key: &str, value: &str| labels.get(key).is_some_and(|found| found == value);
+    if !is(PROJECT, PROJECT_VALUE) || !is(HOST, &host()) {
+        return false;
+    }
+    if !is(BOOT, &processes::boot_id()) {
+        return labels.contains_key(BOOT);
+    }
+    let number = |key: &str| labels.get(key).and_then(|text| text.parse::<u64>().ok());
+    match (
+        number(PID).and_then(|pid| u32::try_from(pid).ok()),
+        number(STARTED),
+    ) {
+        (Some(pid), Some(started)) => !directory::is_running(pid, started),
+        _ => false,
+    }
+}
+
+fn host() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// A name that people can read and no other container has: it is known before the engine is asked, so that nothing is lost when the answer is.
+pub(super) fn name(labels: &Labels) -> String {
+    let text = format!(
+        "patchmill-{}-{}-{}",
+        labels.run, labels.instance, labels.attempt
+    );
+    let safe: String = text
+        .chars()
+        .map(|letter| match letter {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => letter,
+            _ => '_',
+        })
+        .take(NAME)
+        .collect();
+    format!("{safe}-{:012x}", fastrand::u64(..1 << 48))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mine() -> HashMap<String, String> {
+        of(&Labels {
+            run: "r".to_owned(),
+            instance: "i".to_owned(),
+            attempt: "s1-a1".to_owned(),
+        })
+    }
+
+    #[test]
+    fn only_what_a_dead_process_of_this_machine_left_is_an_orphan() {
+        assert!(!is_orphan(&mine()));
+        let with = |key: &str, value: &str| {
+            let mut labels = mine();
+            labels.insert(key.to_owned(), value.to_owned());
+            labels
+        };
+        assert!(is_orphan(&with(STARTED, "1")));
+        assert!(is_orphan(&with(BOOT, "another")));
+        assert!(!is_orphan(&with(HOST, "another")));
+        assert!(!is_orphan(&with(PROJECT, "another")));
+        assert!(!is_orphan(&with(PID, "none")));
+        assert!(!is_orphan(&HashMap::new()));
+    }
+
+    #[test]
+    fn names_are_safe_and_differ() {
+        let labels = Labels {
+            run: "../x y".to_owned(),
+            instance: "ä".repeat(300),
+            attempt: "s1".to_owned(),
+        };
+        let (one, two) = (name(&labels), name(&labels));
+        assert_ne!(one, two);
+        assert!(one.starts_with("patchmill-.._x_y-_"), "{one}");
+        assert!(one.len() < 120 && one.is_ascii());
+    }
+}
