@@ -203,6 +203,29 @@ pub enum Error {
         before: usize,
     },
 
+    /// What a row or a template makes is no name of an image.
+    #[error("instance {id:?}: {image:?} is no image: {problem}")]
+    BadImage {
+        /// The instance.
+        id: String,
+        /// The name.
+        image: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A template of image names that a row cannot fill.
+    #[error("instance {id:?} cannot fill {{{placeholder}}} of the image {template:?}")]
+    BadTemplate {
+        /// The instance.
+        id: String,
+        /// As given.
+        template: String,
+        /// The placeholder.
+        placeholder: String,
+        /// The placeholders that there are, with braces between them.
+        known: String,
+    },
+
     /// The repository of a row is nowhere.
     #[error("instance {id:?}: its repository is in none of {} places: {}", tried.len(), list(tried))]
     RepositoryMissing {
@@ -261,6 +284,8 @@ impl Error {
             Self::Slice { .. } => vec!["a slice is START:END or START:END:STEP as in Python, such as 0:10, -5: or ::2".into()],
             Self::Shard { .. } => vec!["a shard is I/N with I from 1 to N, such as 1/4".into()],
             Self::EmptySelection { .. } => vec!["loosen it; filters match whole ids, so end a prefix with .*".into()],
+            Self::BadImage { .. } => vec!["an image is `[HOST/]REPOSITORY[:TAG]`; {instance_id_lower} and {instance_id_1776} are in lower case".into()],
+            Self::BadTemplate { known, .. } => vec![format!("there are {{{known}}}, and the row's own fields that are text or a number")],
             Self::RepositoryMissing { .. } => vec!["a repository may be a work tree, a bare repository (NAME.git) or a bundle (NAME.bundle)".into()],
             Self::RepositoryUnnamed { repo, .. } if repo.is_empty() => vec!["give the row a `repo_path`, relative to the dataset file".into()],
             Self::RepositoryUnnamed { repo, .. } => vec![format!("give the row a `repo_path`, or a directory that holds {} with --repos", repo.replace('/', "__"))],

@@ -1,154 +1,213 @@
-//! Images in a problem statement.
-
-use serde_json::Value;
+//! Which container image a row is worked on in.
 
 use crate::error::Error;
-use crate::fields::Fields;
+use crate::row::Row;
+use crate::template::{self, PLACEHOLDERS};
 
-/// Addresses of the images of a statement: those that the row lists, then those that the text shows, each once.
-pub(crate) fn of_statement(fields: &Fields<'_>, statement: &str) -> Result<Vec<String>, Error> {
-    let mut found = listed(fields)?;
-    for address in shown(statement) {
-        if !found.contains(&address) {
-            found.push(address);
+/// The image of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Its name, as an engine takes it; without a host it is the engine's default registry's.
+    pub name: String,
+    /// Where the name is from.
+    pub origin: Origin,
+}
+
+/// Where an image's name is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The user gave it.
+    Given,
+    /// The row has it.
+    Row,
+    /// The rule of the dataset's family, named here.
+    Rule(&'static str),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Given => f.write_str("as given"),
+            Self::Row => f.write_str("as the row says"),
+            Self::Rule(family) => write!(f, "by the rule of {family}"),
         }
     }
-    Ok(found)
 }
 
-/// `image_assets`: an object, or text that holds one, with a list under `problem_statement`.
-fn listed(fields: &Fields<'_>) -> Result<Vec<String>, Error> {
-    const FIELD: &str = "image_assets";
-    let bad = |problem: &str| fields.bad(FIELD, problem.into());
-    let decoded;
-    let assets = match fields.get(FIELD) {
-        None => return Ok(Vec::new()),
-        Some(Value::String(text)) if text.trim().is_empty() => return Ok(Vec::new()),
-        Some(Value::String(text)) => {
-            decoded = serde_json::from_str::<Value>(text)
-                .map_err(|error| fields.bad(FIELD, format!("is text that is not JSON: {error}")))?;
-            &decoded
+/// What the user says about images.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// Template of the image of every row, instead of what rows and rules say. It may hold placeholders such as `{instance_id}`.
+    pub template: Option<String>,
+    /// Registry, and perhaps a path in it, that stands in for the default registry: `HOST[:PORT][/PATH]`. A given template is not touched.
+    pub mirror: Option<String>,
+}
+
+impl Naming {
+    /// The image of `row`: as given, else as the row says (`image`, `image_name`, `docker_image`), else by its family's rule; `None` where none
+    /// of them has one. A row with a repository of its own on this machine gets none by a rule.
+    ///
+    /// # Errors
+    /// When a placeholder cannot be filled, or the result is no name of an image.
+    pub fn image(&self, row: &Row) -> Result<Option<Image>, Error> {
+        let Some((name, origin)) = self.named(row)? else {
+            return Ok(None);
+        };
+        let name = match (&self.mirror, origin) {
+            (Some(mirror), Origin::Row | Origin::Rule(_)) => mirrored(&name, mirror),
+            _ => name,
+        };
+        if let Some(problem) = problem(&name) {
+            return Err(Error::BadImage {
+                id: row.instance.id.as_str().to_owned(),
+                image: name,
+                problem,
+            });
         }
-        Some(value) => value,
-    };
-    let Value::Object(assets) = assets else {
-        return Err(bad("must be an object with lists of images"));
-    };
-    match assets.get("problem_statement") {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(entries)) => entries
-            .iter()
-            .map(|entry| address(entry).ok_or_else(|| bad("lists an image without an address")))
-            .collect(),
-        Some(Value::String(one)) => Ok(vec![one.clone()]),
-        Some(_) => Err(bad("must list the images of the problem statement")),
+        Ok(Some(Image { name, origin }))
     }
-}
 
-/// An entry is an address, or an object with `url` or `path`.
-fn address(entry: &Value) -> Option<String> {
-    let text = match entry {
-        Value::Object(members) => members.get("url").or_else(|| members.get("path"))?,
-        other => other,
-    };
-    text.as_str().map(str::to_owned)
-}
-
-/// Addresses in Markdown images and HTML `img` tags.
-fn shown(statement: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = statement;
-    while let Some(at) = rest.find(['!', '<']) {
-        let (_, from) = rest.split_at(at);
-        let address = markdown(from).or_else(|| html(from));
-        if let Some(address) = address.filter(|address| is_remote(address)) {
-            found.push(address.to_owned());
+    fn named(&self, row: &Row) -> Result<Option<(String, Origin)>, Error> {
+        if let Some(template) = &self.template {
+            let name = template::fill(template, row).map_err(|placeholder| Error::BadTemplate {
+                id: row.instance.id.as_str().to_owned(),
+                template: template.clone(),
+                placeholder,
+                known: PLACEHOLDERS.join("}, {"),
+            })?;
+            return Ok(Some((name, Origin::Given)));
         }
-        rest = from.get(1..).unwrap_or_default();
+        let family = row.family();
+        if let Some(image) = &row.instance.image {
+            let name = match &family.namespace {
+                Some(namespace) if !image.contains('/') => {
+                    format!("{namespace}/{}", image.replace("__", "_1776_"))
+                }
+                _ => image.clone(),
+            };
+            return Ok(Some((name, Origin::Row)));
+        }
+        if row.instance.repo_path.is_some() {
+            return Ok(None);
+        }
+        let by_rule = family.image.as_deref();
+        // A row that lacks what the rule needs has no image by it.
+        let name = by_rule.and_then(|rule| template::fill(rule, row).ok());
+        Ok(name.map(|name| (lower_repository(&name), Origin::Rule(&family.name))))
     }
-    found
 }
 
-fn is_remote(address: &str) -> bool {
-    ["http://", "https://", "data:image/"].iter().any(|scheme| {
-        address
-            .get(..scheme.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    })
+/// Names of repositories hold no upper case; tags may.
+fn lower_repository(name: &str) -> String {
+    let (repository, rest) = name.split_at(end_of_repository(name));
+    format!("{}{rest}", repository.to_lowercase())
 }
 
-/// `![text](address "title")`, the text without brackets in it.
-fn markdown(text: &str) -> Option<&str> {
-    let inside = text.strip_prefix("![")?;
-    let (alternative, after) = inside.split_once("](")?;
-    if alternative.contains(['\n', '[']) {
-        return None;
-    }
-    let after = after.trim_start().trim_start_matches('<');
-    let end = after.find([')', ' ', '\n', '>', '\t'])?;
-    after.get(..end).filter(|address| !address.is_empty())
+/// Where the tag or digest starts: a colon before the last slash belongs to a port.
+fn end_of_repository(name: &str) -> usize {
+    let end = name.find('@').unwrap_or(name.len());
+    let path = name.get(..end).unwrap_or_default();
+    let last = path.rfind('/').map_or(0, |slash| slash + 1);
+    let colon = path.get(last..).and_then(|tail| tail.find(':'));
+    colon.map_or(end, |colon| last + colon)
 }
 
-/// `<img … src="address" …>`.
-fn html(text: &str) -> Option<&str> {
-    let start = text.get(..5)?;
-    if !start.eq_ignore_ascii_case("<img ") && !start.eq_ignore_ascii_case("<img\n") {
-        return None;
+/// The same image in another registry; one that names a registry stays there.
+fn mirrored(name: &str, mirror: &str) -> String {
+    let mirror = mirror.trim_end_matches('/');
+    match name.split_once('/') {
+        Some((first, _)) if first.contains(['.', ':']) || first == "localhost" => name.to_owned(),
+        Some(_) => format!("{mirror}/{name}"),
+        None => format!("{mirror}/library/{name}"),
     }
-    let (tag, _) = text.split_once('>')?;
-    let at = tag.to_ascii_lowercase().find("src=")?;
-    if !tag
-        .as_bytes()
-        .get(at.checked_sub(1)?)?
-        .is_ascii_whitespace()
-    {
-        return None;
+}
+
+/// What keeps a text from being an image's name.
+fn problem(name: &str) -> Option<&'static str> {
+    let (repository, rest) = name.split_at(end_of_repository(name));
+    let registry = repository.split_once('/').map(|(first, _)| first);
+    let host = registry.filter(|first| first.contains(['.', ':']) || *first == "localhost");
+    let path = host.map_or(repository, |host| {
+        repository.get(host.len() + 1..).unwrap_or_default()
+    });
+    let plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    let part_is_good = |part: &str| {
+        part.bytes().all(plain)
+            && part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.ends_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Some("its repository holds upper-case letters");
     }
-    let value = tag.get(at + 4..)?;
-    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-    match quote {
-        Some(quote) => value
-            .get(1..)?
-            .split_once(quote)
-            .map(|(address, _)| address),
-        None => value.split_ascii_whitespace().next(),
+    if !path.split('/').all(part_is_good) {
+        return Some(
+            "its repository may hold only lower-case letters, digits, `.`, `_`, `-` and `/`",
+        );
     }
+    let (tag, digest) = rest
+        .split_once('@')
+        .map_or((rest, None), |(tag, digest)| (tag, Some(digest)));
+    let tag_is_good = tag.is_empty()
+        || tag.strip_prefix(':').is_some_and(|tag| {
+            let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+            (1..=128).contains(&tag.len()) && tag.bytes().all(good) && !tag.starts_with(['.', '-'])
+        });
+    if !tag_is_good {
+        return Some("its tag must be 1 to 128 letters, digits, `.`, `_` and `-`");
+    }
+    let digest_is_good = digest.is_none_or(|digest| {
+        digest
+            .strip_prefix("sha256:")
+            .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    });
+    (!digest_is_good).then_some("its digest must be `sha256:` and 64 hexadecimal digits")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::*;
 
     #[test]
-    fn markdown_and_html_images_are_found() {
-        let statement = "See ![a shot](https://x.test/a.png \"title\") and\n<img width=\"6\" alt=\"a > b\" src='https://x.test/b.png'>\n\
-            <IMG src=https://x.test/c.png />, a [link](https://x.test/no.png), ![](<https://x.test/d.png>), ![local](./e.png), <imgx src=\"https://x.test/f\">";
-        // A `>` inside an attribute ends the tag for us: that image is missed rather than guessed.
-        assert_eq!(
-            shown(statement),
-            [
-                "https://x.test/a.png",
-                "https://x.test/c.png",
-                "https://x.test/d.png"
-            ]
-        );
+    fn a_mirror_stands_in_for_the_default_registry_alone() {
+        for (name, expected) in [
+            ("a/b:c", "mirror.test:5000/hub/a/b:c"),
+            ("a:c", "mirror.test:5000/hub/library/a:c"),
+            ("other.test/a/b", "other.test/a/b"),
+            ("localhost/a", "localhost/a"),
+            ("host:1/a", "host:1/a"),
+        ] {
+            assert_eq!(mirrored(name, "mirror.test:5000/hub/"), expected);
+        }
     }
 
     #[test]
-    fn no_text_confuses_it() {
-        for text in [
-            "!",
-            "![",
-            "![](",
-            "![]()",
-            "<img",
-            "<img src",
-            "<img src=",
-            "<img src=\"",
-            "é!é<é",
-            "<img src=é>",
+    fn names_are_checked_before_an_engine_sees_them() {
+        let digest = format!("a@sha256:{}", "0".repeat(64));
+        for good in [
+            "a",
+            "a/b:C",
+            "host.test:5000/a/b-c_d.e:1.2-x",
+            &digest,
+            "localhost:1/a__b",
         ] {
-            assert!(shown(text).is_empty(), "{text}");
+            assert_eq!(problem(good), None, "{good}");
+        }
+        let long = format!("a:{}", "x".repeat(129));
+        for bad in [
+            "",
+            "A/b",
+            "a b",
+            "a//b",
+            "-a",
+            "a:",
+            "a:-x",
+            "a/",
+            "a@sha256:00",
+            "a:b:c",
+            &long,
+        ] {
+            assert!(problem(bad).is_some(), "{bad}");
         }
     }
 }

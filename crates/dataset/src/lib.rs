@@ -7,9 +7,11 @@
 mod array;
 mod document;
 mod error;
+mod families;
 mod fields;
-mod images;
+pub mod images;
 mod list;
+mod pictures;
 mod position;
 mod python;
 mod repository;
@@ -18,12 +20,14 @@ pub mod select;
 mod slice;
 mod source;
 mod syntax;
+mod template;
 mod variant;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use error::{Error, Unknown};
+pub use families::Family;
 pub use repository::repository_path;
 pub use row::Row;
 pub use select::Selection;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 use crate::fields::Fields;
 use crate::source::RawRow;
-use crate::{images, syntax, variant};
+use crate::{pictures, syntax, variant};
 
 /// One row of a dataset.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,7 @@ fn typed(fields: &mut Fields<'_>) -> Result<(Instance, AnswerKey), Error> {
         workdir: fields.take_word(&["workdir", "repo_directory"])?,
         image: fields.take_word(&["image", "image_name", "docker_image"])?,
         version: fields.take_version("version")?,
-        statement_images: images::of_statement(fields, &statement)?,
+        statement_images: pictures::of_statement(fields, &statement)?,
         statement,
     };
     let answer = AnswerKey {

@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 /// Directory of the published rows, `None` (said loudly) when it is not there.
-fn instances() -> Option<PathBuf> {
+pub(crate) fn instances() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let found = ["../shared", "shared"]
         .map(|shared| root.join(shared).join("conformance/instances"))
@@ -19,7 +19,7 @@ fn instances() -> Option<PathBuf> {
     found
 }
 
-fn files(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

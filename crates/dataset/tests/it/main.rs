@@ -9,6 +9,7 @@
 mod conformance;
 mod demo;
 mod formats;
+mod images;
 mod loading_errors;
 mod repositories;
 mod rows;
