@@ -67,7 +67,7 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let lock = File::open(directory.join(LOCK_FILE))?;
     flock(&lock, FlockOperation::LockShared)?;
 
-    let lifeline = io::stderr().as_fd().try_clone_to_owned()?;
+    let lifeline = Arc::new(io::stderr().as_fd().try_clone_to_owned()?);
     let child = Command::new(program)
         .args(arguments)
         .stderr(Stdio::from(io::stdout().as_fd().try_clone_to_owned()?))
@@ -77,8 +77,9 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
 
     let (tell, events) = channel();
     let tell_of_runner = tell.clone();
+    let watched = Arc::clone(&lifeline);
     spawn(move || {
-        let event = if watch(&lifeline) {
+        let event = if watch(&watched) {
             Event::Asked
         } else {
             Event::Orphaned
@@ -89,7 +90,16 @@ fn keep(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let reaped = Arc::clone(&tree);
     spawn(move || reaped.reap(&tell))?;
 
-    let ending = tree.end(&events);
+    let mut ending = tree.end(&events);
+    // A program that reads from its runner may end of that runner's end before this process hears of it.
+    if !ending.asked && !ending.orphaned && has_news(&lifeline) {
+        while !ending.asked && !ending.orphaned {
+            match events.recv_timeout(END) {
+                Ok(event) => ending.hear(&event),
+                Err(_) => break,
+            }
+        }
+    }
     if ending.orphaned {
         remove_directories(&lock, &directory, &kin);
     }
@@ -125,6 +135,7 @@ enum Event {
 #[derive(Default)]
 struct Ending {
     status: Option<WaitStatus>,
+    asked: bool,
     orphaned: bool,
     empty: bool,
 }
@@ -132,7 +143,8 @@ struct Ending {
 impl Ending {
     fn hear(&mut self, event: &Event) {
         match *event {
-            Event::Asked | Event::Reaped => {}
+            Event::Reaped => {}
+            Event::Asked => self.asked = true,
             Event::Orphaned => self.orphaned = true,
             Event::Ended(status) => self.status = Some(status),
             Event::Empty => self.empty = true,
@@ -222,6 +234,13 @@ impl Tree {
             let _ = kill_process(self.program, Signal::KILL);
         }
     }
+}
+
+/// Whether the runner has said something, or is gone.
+fn has_news(lifeline: &impl AsFd) -> bool {
+    let mut fds = [PollFd::new(lifeline, PollFlags::IN)];
+    let now = rustix::event::Timespec::default();
+    poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 /// Waits until the runner asks for the end (`true`) or is gone (`false`).

@@ -16,6 +16,7 @@ pub(crate) struct Process {
     pub(crate) session: u32,
     /// Ticks after boot at which it started.
     pub(crate) start: u64,
+    /// Dead and not yet waited for. One whose first thread alone is dead shows as such and runs on: it is none.
     pub(crate) zombie: bool,
 }
 
@@ -32,13 +33,14 @@ fn parse(pid: u32, stat: &[u8]) -> Option<Process> {
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
-    let start = fields.nth(15)?.parse().ok()?;
+    let threads: u64 = fields.nth(13)?.parse().ok()?;
+    let start = fields.nth(1)?.parse().ok()?;
     Some(Process {
         pid,
         parent,
         session,
         start,
-        zombie: matches!(state, "Z" | "X"),
+        zombie: matches!(state, "Z" | "X") && threads <= 1,
     })
 }
 
@@ -116,9 +118,14 @@ fn children(pid: u32) -> Option<Vec<u32>> {
 pub(crate) fn ticks_now() -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/uptime")?;
     let uptime = text.split(' ').next().unwrap_or_default();
+    uptime_ticks(uptime).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Ticks in an uptime as `/proc/uptime` writes it: seconds with two decimals.
+pub(crate) fn uptime_ticks(uptime: &str) -> Option<u64> {
     let (seconds, hundredths) = uptime.split_once('.').unwrap_or((uptime, "0"));
-    let number = |digits: &str| digits.parse::<u64>().map_err(io::Error::other);
-    Ok(number(seconds)? * TICKS_PER_SECOND + number(hundredths)?)
+    let number = |digits: &str| digits.parse::<u64>().ok();
+    Some(number(seconds)? * TICKS_PER_SECOND + number(hundredths)?)
 }
 
 /// Ticks that a duration spans, rounded down.
@@ -178,6 +185,16 @@ mod tests {
             (3, 5, 4711)
         );
         assert!(!process.zombie);
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_alone_is_dead_is_alive() {
+        let line = |threads| {
+            format!("7 (a) Z 3 4 5 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 {threads} 0 4711 1 1")
+        };
+        let zombie = |threads| parse(7, line(threads).as_bytes()).unwrap().zombie;
+        assert!(zombie(1));
+        assert!(!zombie(2));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::files::{Entry, HostFiles, InsideFiles};
 use crate::limits::Applied;
 use crate::place::{Backend, Files, Place, PlaceId, PlaceSpec};
 use crate::repository::{self, Prepared, SealRecord, Start, WorkspaceDiff};
-use crate::shell::{Captured, End, RunOptions, Shell, once};
+use crate::shell::{Captured, End, Means, RunOptions, Shell, once};
 use crate::space;
 
 /// Checkouts and comparisons that run at once: more only take memory from each other.
@@ -41,6 +41,7 @@ pub struct Sandbox {
     start: Arc<Start>,
     agent: Shell,
     control: Shell,
+    means: Means,
 }
 
 impl Sandbox {
@@ -75,17 +76,24 @@ impl Sandbox {
         place: Arc<dyn Place>,
         spec: SandboxSpec,
     ) -> Result<Self, Error> {
-        let agent = Shell::new(Arc::clone(&place));
+        let means = Means::of(&place);
+        let agent = Shell::new(Arc::clone(&place), means.clone());
+        let opening = async {
+            // The agent's shell is the first program of the place, which lives as long as it does.
+            agent.open().await?;
+            means.open().await
+        };
         let host_workdir = host_workdir(place.as_ref())?;
         let prepared = Arc::clone(&spec.repository);
         // The shell starts while the files are written; it runs nothing before the first command.
         let (start, opened) = tokio::join!(
             repository_work(move || repository::checkout(&prepared, &host_workdir)),
-            agent.open()
+            opening
         );
         let (start, ()) = (start?, opened?);
         let sandbox = Self {
-            control: Shell::new(Arc::clone(&place)),
+            control: Shell::new(Arc::clone(&place), means.clone()),
+            means,
             backend,
             place,
             prepared: spec.repository,
@@ -169,7 +177,7 @@ impl Sandbox {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
-        let captured = once::run(self.place.as_ref(), text, options, cancel).await?;
+        let captured = once::run(self.place.as_ref(), &self.means, text, options, cancel).await?;
         self.not_out_of_space(captured)
     }
 
@@ -279,6 +287,7 @@ impl Sandbox {
     pub async fn stop_processes(&self, deadline: Duration) -> Result<(), Error> {
         self.agent.close().await;
         self.control.close().await;
+        self.means.close().await;
         self.place.stop(deadline).await
     }
 

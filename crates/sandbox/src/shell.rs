@@ -2,16 +2,60 @@
 
 pub(crate) mod capture;
 mod channel;
-pub(crate) mod deadline;
+mod control;
+mod conversation;
+mod deadline;
 mod marker;
 pub(crate) mod once;
 mod script;
 mod session;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use capture::{Kept, Spool};
 pub(crate) use session::Shell;
+
+use crate::error::Error;
+use crate::place::{Place, Processes};
+use control::Control;
+
+/// Names the sender of what is said on a stream that hostile programs write to as well.
+fn nonce() -> String {
+    format!("{:016x}{:08x}", fastrand::u64(..), fastrand::u32(..))
+}
+
+/// By what means the commands of a place are ended.
+#[derive(Clone)]
+pub(crate) enum Means {
+    /// By signals from the host.
+    Host,
+    /// By a shell inside.
+    Inside(Arc<Control>),
+}
+
+impl Means {
+    pub(crate) fn of(place: &Arc<dyn Place>) -> Self {
+        match place.processes() {
+            Processes::HostTree => Self::Host,
+            Processes::Inside => Self::Inside(Arc::new(Control::new(Arc::clone(place)))),
+        }
+    }
+
+    /// Makes them ready, before there is anything to be ended. The place's first program has to be open already.
+    pub(crate) async fn open(&self) -> Result<(), Error> {
+        match self {
+            Self::Host => Ok(()),
+            Self::Inside(control) => control.open().await,
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        if let Self::Inside(control) = self {
+            control.close().await;
+        }
+    }
+}
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,6 +38,8 @@ pub(super) struct Connection {
     ended: bool,
     /// The worker's number as it sees itself.
     pub(super) worker: Option<u32>,
+    /// The keeper's number as it sees itself.
+    pub(super) keeper_inside: Option<u32>,
     opened: (u64, std::time::Instant),
 }
 
@@ -47,7 +49,7 @@ impl Connection {
         place: &dyn Place,
         directory: Option<String>,
     ) -> Result<Self, crate::Error> {
-        let nonce = format!("{:016x}{:08x}", fastrand::u64(..), fastrand::u32(..));
+        let nonce = super::nonce();
         let launch = Launch {
             arguments: script::arguments(&nonce, place.shell_state()),
             directory,
@@ -64,12 +66,18 @@ impl Connection {
             sequence: 0,
             ended: false,
             worker: None,
+            keeper_inside: None,
             opened: (ticks, std::time::Instant::now()),
         })
     }
 
     pub(super) fn keeper(&self) -> Option<u32> {
         self.channel.keeper
+    }
+
+    /// Processes that are never ended with a command, as they number themselves.
+    pub(super) fn spared(&self) -> Vec<u32> {
+        self.keeper_inside.into_iter().collect()
     }
 
     /// The present, in ticks of the host since boot.
@@ -142,7 +150,13 @@ impl Connection {
                 }
                 _ = &mut self.channel.ended, if !self.ended => self.ended = true,
                 // Strays of a killed keeper may hold the stream open for ever.
-                () = tokio::time::sleep(LAST_WORDS), if self.ended => return Ok(Incoming::Closed),
+                () = tokio::time::sleep(LAST_WORDS), if self.ended => {
+                    return Ok(if self.buffer.is_empty() {
+                        Incoming::Closed
+                    } else {
+                        Incoming::Data(self.buffer.split())
+                    });
+                }
             }
         }
     }

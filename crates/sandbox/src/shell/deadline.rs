@@ -8,9 +8,9 @@ use rustix::process::Signal;
 use crate::processes::{self, Process};
 
 /// How long an interrupted process may take to write out what it holds.
-const INTERRUPT: Duration = Duration::from_millis(300);
+pub(super) const INTERRUPT: Duration = Duration::from_millis(300);
 /// How often it is looked whether it has.
-const LOOK: Duration = Duration::from_millis(5);
+pub(super) const LOOK: Duration = Duration::from_millis(5);
 /// Rounds of killing. More only help against a bomb, which the end of the whole tree is for.
 const ROUNDS: u32 = 50;
 

@@ -11,6 +11,8 @@ const MAX_TEXT: usize = 64;
 /// What the shell's side says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
+    /// The keeper is there.
+    Keeper { pid: u32 },
     /// A worker waits for a request.
     Up { pid: u32 },
     /// The command with this number starts.
@@ -27,6 +29,9 @@ impl Marker {
         let mut words = text.split(' ');
         let verb = words.next()?;
         let marker = match verb {
+            "keeper" => Self::Keeper {
+                pid: words.next()?.parse().ok()?,
+            },
             "up" => Self::Up {
                 pid: words.next()?.parse().ok()?,
             },

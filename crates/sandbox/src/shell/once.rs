@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
-use super::{Captured, End, RunOptions, deadline};
+use super::control::{Control, Target};
+use super::{Captured, End, Means, RunOptions, deadline};
 use crate::error::Error;
 use crate::place::{Channel, Launch, Place};
 
@@ -26,6 +27,7 @@ const BUFFER: usize = 64 << 10;
 /// Runs shell text in a fresh process in the repository's directory. When its main process ends, so does everything that it started.
 pub(crate) async fn run(
     place: &dyn Place,
+    means: &Means,
     text: &str,
     options: &RunOptions,
     cancel: &CancellationToken,
@@ -47,12 +49,41 @@ pub(crate) async fn run(
         directory: None,
     };
     let spool = place.private_directory();
-    let channel = place.open(&launch).await?;
-    follow(channel, input.as_bytes(), options, cancel, &spool).await
+    let (channel, everything) = match means {
+        Means::Host => {
+            let channel = place.open(&launch).await?;
+            let everything = Everything::Below(channel.keeper);
+            (channel, everything)
+        }
+        Means::Inside(control) => {
+            control.open().await?;
+            let since = control.ticks();
+            let channel = place.open(&launch).await?;
+            (channel, Everything::Since(control.as_ref(), since))
+        }
+    };
+    follow(
+        channel,
+        everything,
+        input.as_bytes(),
+        options,
+        cancel,
+        &spool,
+    )
+    .await
+}
+
+/// All that a program started, the program among them.
+enum Everything<'a> {
+    /// The descendants of a process of the host.
+    Below(Option<u32>),
+    /// What a place has started since then.
+    Since(&'a Control, u64),
 }
 
 async fn follow(
     channel: Channel,
+    everything: Everything<'_>,
     mut input: &[u8],
     options: &RunOptions,
     cancel: &CancellationToken,
@@ -61,9 +92,9 @@ async fn follow(
     let Channel {
         input: writer,
         mut output,
-        ended,
-        keeper,
+        mut ended,
         guard,
+        keeper: _,
     } = channel;
     let started = Instant::now();
     let deadline = started + options.timeout;
@@ -72,6 +103,7 @@ async fn follow(
     let mut writer = Some(writer);
     let mut heard = started;
     let mut reason = None;
+    let mut code = None;
     loop {
         if input.is_empty() {
             writer = None;
@@ -112,22 +144,32 @@ async fn follow(
                 Ok(written) => input = &input[written..],
                 Err(_) => input = &[],
             },
+            // What it started may hold the stream open.
+            end = &mut ended => {
+                code = Some(end.code);
+                break;
+            }
             () = sleep_until(until) => {
                 reason = Some(limit);
                 break;
             }
         }
     }
-    if reason.is_some() {
-        let both = async {
-            tokio::join!(end(keeper, guard), drain(&mut output, &mut capture));
+    let both = async {
+        let ending = async {
+            everything.end(reason.is_some()).await;
+            drop(guard);
         };
-        let _ = timeout(DRAIN, both).await;
-    }
-    let code = timeout(DRAIN, ended)
-        .await
-        .ok()
-        .and_then(|ended| ended.code);
+        tokio::join!(ending, drain(&mut output, &mut capture));
+    };
+    let _ = timeout(DRAIN, both).await;
+    let code = match code {
+        Some(code) => code,
+        None => timeout(DRAIN, ended)
+            .await
+            .ok()
+            .and_then(|ended| ended.code),
+    };
     let end = match (reason, code) {
         (Some(end), _) => end,
         (None, Some(code)) => End::Exited(code),
@@ -141,17 +183,33 @@ async fn follow(
     ))
 }
 
-/// Ends the program and all it started.
-async fn end(keeper: Option<u32>, guard: Box<dyn Send + Sync>) {
-    if let Some(keeper) = keeper {
-        let everything = deadline::Command {
-            keeper,
-            worker: None,
-            since: 0,
-        };
-        everything.end().await;
+impl Everything<'_> {
+    /// Ends it all, interrupting it first where it was not to end yet.
+    async fn end(self, interrupt: bool) {
+        match self {
+            // The keeper has ended everything with the program.
+            Self::Below(_) if !interrupt => {}
+            Self::Below(None) => {}
+            Self::Below(Some(keeper)) => {
+                let everything = deadline::Command {
+                    keeper,
+                    worker: None,
+                    since: 0,
+                };
+                everything.end().await;
+            }
+            Self::Since(control, since) => {
+                let target = Target {
+                    since,
+                    interrupt,
+                    ..Target::default()
+                };
+                if let Err(error) = control.end(&target).await {
+                    tracing::debug!(%error, "a program's processes were not ended");
+                }
+            }
+        }
     }
-    drop(guard);
 }
 
 /// Takes what still comes.

@@ -1,32 +1,29 @@
 //! The persistent shell: one command after the other, restarted when it dies, with what can be kept of its state.
 
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
 use super::channel::{Connection, Incoming};
-use super::deadline;
+use super::control::Target;
+use super::conversation::{Answer, Conversation, DRAIN};
 use super::marker::Marker;
 use super::script;
-use super::{Captured, End, RunOptions};
-use crate::error::Error;
-use crate::place::{Place, Processes};
+use super::{Captured, End, Means, RunOptions};
+use crate::error::{Cause, Error};
+use crate::place::{Place, PlaceState};
 
 /// How long a new worker may take to say that it is there.
 const UP: Duration = Duration::from_secs(20);
 /// How long the internal command that restores the state may take.
 const RESTORE: Duration = Duration::from_secs(3);
-/// How long after the kill the end of the output is waited for.
-const DRAIN: Duration = Duration::from_secs(1);
-/// How long the whole kill may take before the channel is given up.
-const KILL: Duration = Duration::from_millis(1700);
+/// How long a place that lost a shell may take to say what has become of it.
+const STATE: Duration = Duration::from_secs(2);
 /// What a keeper says when no process was free to start a worker.
 const NO_PROCESS: i32 = 254;
 
@@ -37,57 +34,50 @@ const RESTARTED: &str = "The shell was restarted. Kept: the working directory an
 const FRESH: &str = "The shell was restarted in the repository's directory. Its earlier state (working directory, variables, functions) is lost.";
 /// Text for the model when the shell died before the command began.
 const NOT_STARTED: &str = "The shell had ended before this command could start, so it was not run.";
+/// Text for the model when everything had to be ended to get a new shell.
+const NO_PROCESS_LEFT: &str =
+    "No process could be started any more, so everything that ran in the background was ended.";
 
 /// One agent's shell, or one of ours.
 pub(crate) struct Shell {
     place: Arc<dyn Place>,
+    means: Means,
     spool: PathBuf,
-    connection: Mutex<Slot>,
+    slot: Mutex<Slot>,
 }
 
 #[derive(Default)]
 struct Slot {
     connection: Option<Connection>,
-    /// Whether a command was started and never seen to its end.
-    busy: bool,
+    /// Since when a command runs that nobody has seen the end of.
+    busy: Option<u64>,
     /// Whether there has been a shell.
     used: bool,
     /// The last command that was seen to its end: its state is restored into the next shell.
     saved: Option<u64>,
 }
 
-/// How the conversation about one command ended.
-enum Answer {
-    Ended(i32),
-    Dead {
-        status: i32,
-        started: bool,
-    },
-    /// The channel is of no more use.
-    Closed,
-}
-
 impl Shell {
-    pub(crate) fn new(place: Arc<dyn Place>) -> Self {
+    pub(crate) fn new(place: Arc<dyn Place>, means: Means) -> Self {
         let spool = place.private_directory();
         Self {
             place,
+            means,
             spool,
-            connection: Mutex::default(),
+            slot: Mutex::default(),
         }
     }
 
     /// Opens the channel, so that the first command finds it ready.
     pub(crate) async fn open(&self) -> Result<(), Error> {
-        let mut slot = self.connection.lock().await;
-        self.ready(&mut slot).await.map(|_| ())
+        self.ready(&mut *self.slot.lock().await).await.map(drop)
     }
 
     /// Ends the shell and all it started.
     pub(crate) async fn close(&self) {
-        let mut slot = self.connection.lock().await;
+        let mut slot = self.slot.lock().await;
         slot.connection = None;
-        slot.busy = false;
+        slot.busy = None;
     }
 
     /// Runs text and returns what it printed.
@@ -103,16 +93,18 @@ impl Shell {
             )));
         }
         let started = Instant::now();
-        let mut slot = self.connection.lock().await;
-        let mut earlier = self.ready(&mut slot).await?;
+        let mut guard = self.slot.lock().await;
+        let slot = &mut *guard;
+        let mut earlier = self.ready(slot).await?;
         loop {
-            slot.busy = true;
             let Some(connection) = slot.connection.as_mut() else {
                 return Err(Error::lost(
                     "reach the shell",
                     std::io::Error::from(std::io::ErrorKind::NotConnected),
                 ));
             };
+            let since = self.ticks(connection);
+            slot.busy = Some(since);
             let mut capture = Capture::new(options.kept, &self.spool);
             let mut conversation = Conversation {
                 connection,
@@ -120,18 +112,16 @@ impl Shell {
                 options,
                 cancel,
                 started,
-                place: self.place.as_ref(),
+                since,
+                means: &self.means,
                 ended_by: None,
             };
             let answer = conversation.hold(text).await;
             let ended_by = conversation.ended_by;
-            let (status_end, note) = self.settle(&mut slot, &answer).await?;
-            slot.busy = false;
+            let (status_end, note) = self.settle(slot, answer).await?;
+            slot.busy = None;
             // A worker that died while it waited never saw the command: that one case is worth one more try.
-            if matches!(answer, Answer::Dead { started: false, .. })
-                && ended_by.is_none()
-                && earlier.is_none()
-            {
+            if answer.is_before_start() && ended_by.is_none() && earlier.is_none() {
                 earlier = note;
                 continue;
             }
@@ -144,54 +134,110 @@ impl Shell {
         }
     }
 
+    /// The present, by the clock that dates the place's processes.
+    fn ticks(&self, connection: &Connection) -> u64 {
+        match &self.means {
+            Means::Host => connection.ticks(),
+            Means::Inside(control) => control.ticks(),
+        }
+    }
+
     /// After the answer the shell is ready again, or the next command opens a new one.
     async fn settle(
         &self,
-        slot: &mut MutexGuard<'_, Slot>,
-        answer: &Answer,
+        slot: &mut Slot,
+        answer: Answer,
     ) -> Result<(End, Option<String>), Error> {
-        match *answer {
+        let (end, mut note) = match answer {
             Answer::Ended(status) => {
                 slot.saved = slot.connection.as_ref().map(Connection::sequence);
-                Ok((End::Exited(status), None))
+                return Ok((End::Exited(status), None));
             }
-            Answer::Dead { status, started } => {
-                let note = match self.revive(slot).await {
-                    Some(note) => note,
-                    None => self.reopen(slot).await?,
-                };
-                let note = if started {
-                    note.to_owned()
-                } else {
-                    format!("{NOT_STARTED} {note}")
-                };
-                Ok((End::ShellEnded(status), Some(note)))
+            Answer::Dead { status, .. } => {
+                (End::ShellEnded(status), self.renewed(slot, status).await?)
             }
-            Answer::Closed => {
-                let note = self.reopen(slot).await?;
-                Ok((End::ShellEnded(137), Some(note.to_owned())))
-            }
+            Answer::Closed { .. } => (End::ShellEnded(137), self.reopen(slot).await?.to_owned()),
+        };
+        if answer.is_before_start() {
+            note = format!("{NOT_STARTED} {note}");
         }
+        Ok((end, Some(note)))
     }
 
     /// Makes sure of a worker that waits for a request; returns the text for the model when that took a restart.
-    async fn ready(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<Option<String>, Error> {
-        if slot.connection.is_some() && !slot.busy {
-            return Ok(None);
-        }
+    async fn ready(&self, slot: &mut Slot) -> Result<Option<String>, Error> {
+        let Some(since) = slot.busy else {
+            if slot.connection.is_some() {
+                return Ok(None);
+            }
+            let used = slot.used;
+            let note = self.reopen(slot).await?;
+            return Ok(used.then(|| note.to_owned()));
+        };
         // A future that was dropped left the stream in the middle of something.
-        let used = slot.used;
-        let note = self.reopen(slot).await?;
-        Ok(used.then(|| note.to_owned()))
+        let note = if self.abort(slot, since).await {
+            self.renewed(slot, 0).await?
+        } else {
+            self.reopen(slot).await?.to_owned()
+        };
+        slot.busy = None;
+        Ok(Some(note))
+    }
+
+    /// Ends a command that nobody waits for any more, where that does not take the end of its stream; `true` when the keeper has told it.
+    async fn abort(&self, slot: &mut Slot, since: u64) -> bool {
+        let (Means::Inside(control), Some(connection)) = (&self.means, slot.connection.as_mut())
+        else {
+            return false;
+        };
+        let target = Target {
+            worker: connection.worker,
+            since,
+            spared: connection.spared.clone(),
+            interrupt: false,
+        };
+        let told = async {
+            loop {
+                match connection.next().await {
+                    Ok(Incoming::Marker(Marker::Dead { .. })) => return true,
+                    Ok(Incoming::Closed) | Err(_) => return false,
+                    Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
+                }
+            }
+        };
+        // What it prints is read meanwhile.
+        let (ended, told) = tokio::join!(control.end(&target), timeout(DRAIN, told));
+        ended.is_ok() && told.unwrap_or(false)
+    }
+
+    /// A new worker under the same keeper after `dead STATUS`, else a new channel; returns the text for the model.
+    async fn renewed(&self, slot: &mut Slot, status: i32) -> Result<String, Error> {
+        let mut cleared = false;
+        if let Some(connection) = slot.connection.as_ref()
+            && status == NO_PROCESS
+        {
+            cleared = clear(&self.means, connection.spared.clone()).await;
+        }
+        let note = match self.revive(slot, &mut cleared).await {
+            Some(note) => note,
+            None => self.reopen(slot).await?,
+        };
+        Ok(if cleared {
+            format!("{NO_PROCESS_LEFT} {note}")
+        } else {
+            note.to_owned()
+        })
     }
 
     /// Asks the keeper for a new worker and gives it the state that the last one left; `None` when the channel is of no more use.
-    async fn revive(&self, slot: &mut MutexGuard<'_, Slot>) -> Option<&'static str> {
+    async fn revive(&self, slot: &mut Slot, cleared: &mut bool) -> Option<&'static str> {
         let saved = slot.saved.take();
         let connection = slot.connection.as_mut()?;
         connection.worker = None;
         let go = connection.go();
-        if connection.send(&go).await.is_err() || !wait_for_up(connection).await {
+        if connection.send(&go).await.is_err()
+            || !wait_for_up(connection, &self.means, cleared).await
+        {
             slot.saved = saved;
             return None;
         }
@@ -204,7 +250,7 @@ impl Shell {
     }
 
     /// Opens a new channel and restores what the last shell left; returns the text for the model.
-    async fn reopen(&self, slot: &mut MutexGuard<'_, Slot>) -> Result<&'static str, Error> {
+    async fn reopen(&self, slot: &mut Slot) -> Result<&'static str, Error> {
         slot.used = true;
         slot.connection = None;
         let mut connection = self.connect().await?;
@@ -217,24 +263,46 @@ impl Shell {
                 None => connection = self.connect().await?,
             }
         }
-        slot.busy = false;
+        slot.busy = None;
         slot.connection = Some(connection);
         Ok(note)
     }
 
     async fn connect(&self) -> Result<Connection, Error> {
-        let mut connection = Connection::open(self.place.as_ref(), None).await?;
-        if wait_for_up(&mut connection).await {
-            return Ok(connection);
-        }
-        Err(Error::lost(
-            "start a shell",
-            std::io::Error::from(std::io::ErrorKind::TimedOut),
-        ))
+        let error = match Connection::open(self.place.as_ref(), None).await {
+            Ok(mut connection) => {
+                if wait_for_up(&mut connection, &self.means, &mut false).await {
+                    return Ok(connection);
+                }
+                let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                Error::lost("start a shell", late)
+            }
+            Err(error) => error,
+        };
+        Err(self.lost(error).await)
     }
 
     fn state_file(&self, saved: u64) -> String {
         script::state_file(self.place.shell_state(), saved)
+    }
+
+    /// The error of a shell that could not be had, with what has become of the place where that explains it.
+    async fn lost(&self, error: Error) -> Error {
+        let cause = match timeout(STATE, self.place.state()).await {
+            Ok(Ok(PlaceState::Running) | Err(_)) => return error,
+            Ok(Ok(PlaceState::Paused)) => Cause::from("it is paused"),
+            Ok(Ok(PlaceState::Gone)) => Cause::from("it has been removed"),
+            Ok(Ok(PlaceState::Exited {
+                out_of_memory: true,
+                ..
+            })) => Cause::from("it ran out of memory and was ended"),
+            Ok(Ok(PlaceState::Exited { code, .. })) => Cause::from(format!(
+                "its main process ended with code {}",
+                code.map_or_else(|| String::from("unknown"), |code| code.to_string())
+            )),
+            Err(late) => Cause::from(late),
+        };
+        Error::lost("start a shell", cause)
     }
 }
 
@@ -266,8 +334,20 @@ impl Restored {
     }
 }
 
+/// Ends everything but the keeper, so that a process is free again; `true` where that was possible.
+async fn clear(means: &Means, spared: Vec<u32>) -> bool {
+    let Means::Inside(control) = means else {
+        return false;
+    };
+    let target = Target {
+        spared,
+        ..Target::default()
+    };
+    control.end(&target).await.is_ok()
+}
+
 /// Waits for a worker, asking again as long as no process is free.
-async fn wait_for_up(connection: &mut Connection) -> bool {
+async fn wait_for_up(connection: &mut Connection, means: &Means, cleared: &mut bool) -> bool {
     let wait = async {
         loop {
             match connection.next().await {
@@ -275,8 +355,15 @@ async fn wait_for_up(connection: &mut Connection) -> bool {
                     connection.worker = Some(pid);
                     return true;
                 }
+                Ok(Incoming::Marker(Marker::Keeper { pid, parent })) => {
+                    connection.spared = vec![pid, parent];
+                }
                 Ok(Incoming::Marker(Marker::Dead { status: NO_PROCESS })) => {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    if *cleared || !clear(means, connection.spared.clone()).await {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    } else {
+                        *cleared = true;
+                    }
                     let go = connection.go();
                     if connection.send(&go).await.is_err() {
                         return false;
@@ -318,127 +405,4 @@ async fn restore(connection: &mut Connection, file: &str) -> Restored {
         }
     };
     timeout(RESTORE, wait).await.unwrap_or(Restored::Stuck)
-}
-
-type Kill = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// One command on one connection.
-struct Conversation<'a, 'b> {
-    connection: &'a mut Connection,
-    capture: &'a mut Capture<'b>,
-    options: &'a RunOptions,
-    cancel: &'a CancellationToken,
-    started: Instant,
-    place: &'a dyn Place,
-    ended_by: Option<End>,
-}
-
-impl Conversation<'_, '_> {
-    async fn hold(&mut self, text: &str) -> Answer {
-        let since = self.connection.ticks();
-        let (sequence, request) = self.connection.request(text);
-        let mut rest = request.as_slice();
-        let deadline = self.started + self.options.timeout;
-        let mut began = false;
-        let mut heard = Instant::now();
-        let mut kill: Option<Kill> = None;
-        let mut give_up = None;
-        loop {
-            let (reason, until) = self.next_limit(deadline, heard);
-            // A flood is always ready: without this look it would outrun every timer.
-            let wanted = if self.ended_by.is_none() && Instant::now() >= until {
-                Some(reason)
-            } else if give_up.is_some_and(|give_up| Instant::now() >= give_up) {
-                return Answer::Closed;
-            } else {
-                tokio::select! {
-                    biased;
-                    incoming = self.connection.next_while_sending(&mut rest) => {
-                        match incoming {
-                            Ok(Incoming::Data(bytes)) if began => {
-                                heard = Instant::now();
-                                self.capture.push(&bytes);
-                                (self.capture.total() > self.options.max_output).then_some(End::OutputLimit)
-                            }
-                            Ok(Incoming::Data(bytes)) => {
-                                tracing::debug!(bytes = bytes.len(), "output of a background process between commands");
-                                None
-                            }
-                            Ok(Incoming::Marker(Marker::Begin { sequence: of })) if of == sequence => {
-                                began = true;
-                                heard = Instant::now();
-                                None
-                            }
-                            Ok(Incoming::Marker(Marker::End { sequence: of, status })) if of == sequence => {
-                                return Answer::Ended(status);
-                            }
-                            Ok(Incoming::Marker(Marker::Dead { status })) => {
-                                finish(kill).await;
-                                return Answer::Dead { status, started: began };
-                            }
-                            Ok(Incoming::Marker(Marker::Up { .. } | Marker::Begin { .. } | Marker::End { .. })) => None,
-                            Ok(Incoming::Closed) | Err(_) => return Answer::Closed,
-                        }
-                    }
-                    () = self.cancel.cancelled(), if self.ended_by.is_none() => Some(End::Cancelled),
-                    () = sleep_until(until), if self.ended_by.is_none() => Some(reason),
-                    () = run(&mut kill), if kill.is_some() => {
-                        kill = None;
-                        give_up = Some(Instant::now() + DRAIN);
-                        None
-                    }
-                    () = sleep_until(give_up.unwrap_or(until)), if give_up.is_some() => return Answer::Closed,
-                }
-            };
-            if let (Some(end), None) = (wanted, self.ended_by) {
-                self.ended_by = Some(end);
-                give_up = Some(Instant::now() + KILL);
-                match self.kill(since) {
-                    Some(future) => kill = Some(future),
-                    None => return Answer::Closed,
-                }
-            }
-        }
-    }
-
-    /// What ends the command next if nothing else does, and when.
-    fn next_limit(&self, deadline: Instant, heard: Instant) -> (End, Instant) {
-        match self.options.idle {
-            Some(idle) if heard + idle < deadline => (End::Idle, heard + idle),
-            _ => (End::TimedOut, deadline),
-        }
-    }
-
-    /// Ends the command's processes; `None` where only the end of the whole channel does.
-    fn kill(&self, since: u64) -> Option<Kill> {
-        match (
-            self.place.processes(),
-            self.connection.keeper(),
-            self.connection.worker,
-        ) {
-            (Processes::HostTree, Some(keeper), Some(worker)) => {
-                let command = deadline::Command {
-                    keeper,
-                    worker: Some(worker),
-                    since,
-                };
-                Some(Box::pin(command.end()))
-            }
-            (Processes::HostTree | Processes::Inside, _, _) => None,
-        }
-    }
-}
-
-/// Lets a kill come to its end, so that it cannot meet the next worker.
-async fn finish(kill: Option<Kill>) {
-    if let Some(kill) = kill {
-        let _ = timeout(DRAIN, kill).await;
-    }
-}
-
-async fn run(kill: &mut Option<Kill>) {
-    match kill {
-        Some(kill) => kill.as_mut().await,
-        None => std::future::pending().await,
-    }
 }

@@ -1,0 +1,211 @@
+//! Ending a command from inside, where the place has a process namespace of its own: by way of a second shell that runs nothing but its own
+//! built-ins, so that it works where no process is free.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::deadline::{INTERRUPT, LOOK};
+use crate::error::Error;
+use crate::place::{Channel, Launch, Place};
+use crate::processes;
+
+/// What stands for the nonce in the source.
+const NONCE: &str = "@N";
+/// How long the control shell may take to be there: while processes are forked wildly this is slow.
+const OPEN: Duration = Duration::from_secs(5);
+/// How long it may take over an answer.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Answers "there are some left" before a sweep gives up; each stands for several rounds.
+const SWEEPS: u32 = 15;
+/// Longest line that it writes; more is not its own.
+const LINE: usize = 4096;
+
+/// What to end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Target {
+    /// The process that runs the command, as it numbers itself; `None` when there is none to be ended last.
+    pub(crate) worker: Option<u32>,
+    /// Ticks of the place at which the command was sent: what is older belongs to others.
+    pub(crate) since: u64,
+    /// Processes that are spared in any case, beside the place's first.
+    pub(crate) spared: Vec<u32>,
+    /// Whether they may first write out what they hold.
+    pub(crate) interrupt: bool,
+}
+
+/// The control shell of one place.
+pub(crate) struct Control {
+    place: Arc<dyn Place>,
+    line: Mutex<Option<Line>>,
+    /// Ticks of the place at one moment.
+    clock: OnceLock<(u64, Instant)>,
+}
+
+impl Control {
+    pub(crate) fn new(place: Arc<dyn Place>) -> Self {
+        Self {
+            place,
+            line: Mutex::default(),
+            clock: OnceLock::new(),
+        }
+    }
+
+    /// Opens the shell, so that it is there when it is needed. Opened before anything hostile runs, it needs no process then.
+    pub(crate) async fn open(&self) -> Result<(), Error> {
+        let mut line = self.line.lock().await;
+        if line.is_none() {
+            *line = Some(self.opened().await?);
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn close(&self) {
+        *self.line.lock().await = None;
+    }
+
+    /// The present, in the ticks by which the place counts; 0 before the first opening.
+    pub(crate) fn ticks(&self) -> u64 {
+        self.clock
+            .get()
+            .map_or(0, |(ticks, at)| ticks + processes::ticks(at.elapsed()))
+    }
+
+    async fn opened(&self) -> Result<Line, Error> {
+        let operation = "open the control shell";
+        let opening = async {
+            let nonce = super::nonce();
+            let source = include_str!("control.sh").replace(NONCE, &nonce);
+            let launch = Launch {
+                arguments: ["/bin/sh", "-c", &source, "control"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                directory: Some(String::from("/")),
+            };
+            let mut line = Line {
+                channel: self.place.open(&launch).await?,
+                buffer: BytesMut::new(),
+                nonce,
+                number: 0,
+            };
+            let ready = line
+                .answer("ready")
+                .await
+                .and_then(|answer| ticks_of(&answer))
+                .map_err(|error| Error::lost(operation, error))?;
+            self.clock.get_or_init(|| (ready, Instant::now()));
+            Ok(line)
+        };
+        match timeout(OPEN, opening).await {
+            Ok(opened) => opened,
+            Err(late) => Err(Error::lost(operation, late)),
+        }
+    }
+
+    /// Ends a command's processes. The output is to be read meanwhile, or writers that are interrupted cannot finish.
+    ///
+    /// The agent may have killed or stopped the shell that is open; then a new one is opened, once.
+    pub(crate) async fn end(&self, target: &Target) -> Result<(), Error> {
+        let mut slot = self.line.lock().await;
+        let mut failed = None;
+        for _ in 0..2 {
+            // While it works it is not in its place: a future that is dropped takes it along, with answers that nobody waits for.
+            let mut line = match slot.take() {
+                Some(line) => line,
+                None => self.opened().await?,
+            };
+            match line.end(target).await {
+                Ok(()) => {
+                    *slot = Some(line);
+                    return Ok(());
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let error = failed.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotConnected));
+        Err(Error::lost("end a command", error))
+    }
+}
+
+/// `PID START UPTIME` of the control shell, the last in seconds: the later of the two moments is nearer to the present.
+fn ticks_of(ready: &str) -> io::Result<u64> {
+    let mut words = ready.split(' ').skip(1);
+    let start = words.next().and_then(|word| word.parse::<u64>().ok());
+    let uptime = words.next().and_then(processes::uptime_ticks);
+    // Some containers show an uptime of their own, which starts later than the clock of their processes.
+    start.max(uptime).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("the control shell said `{ready}`"),
+        )
+    })
+}
+
+struct Line {
+    channel: Channel,
+    buffer: BytesMut,
+    nonce: String,
+    number: u64,
+}
+
+impl Line {
+    async fn end(&mut self, target: &Target) -> io::Result<()> {
+        if target.interrupt && self.ask("int", target).await? > 0 {
+            let started = Instant::now();
+            while started.elapsed() < INTERRUPT && self.ask("left", target).await? > 0 {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        let mut sweeps = 0;
+        while self.ask("kill", target).await? > 0 && sweeps < SWEEPS {
+            sweeps += 1;
+        }
+        // The worker goes last, so that its end is told after all output.
+        self.ask("done", target).await.map(drop)
+    }
+
+    /// Asks for one step; the answer is how many processes it found.
+    async fn ask(&mut self, verb: &str, target: &Target) -> io::Result<u64> {
+        self.number += 1;
+        let number = self.number.to_string();
+        let spared: String = target.spared.iter().map(|pid| format!(" {pid}")).collect();
+        let request = format!(
+            "{} {number} {verb} {} {}{spared}\n",
+            self.nonce,
+            target.since,
+            target.worker.unwrap_or(0)
+        );
+        let answer = async {
+            self.channel.input.write_all(request.as_bytes()).await?;
+            self.channel.input.flush().await?;
+            self.answer(&number).await
+        };
+        let answer = timeout(SILENCE, answer).await??;
+        answer.parse().map_err(io::Error::other)
+    }
+
+    /// What the shell says under a name. Other lines are not its own.
+    async fn answer(&mut self, name: &str) -> io::Result<String> {
+        let start = format!("{} {name} ", self.nonce);
+        loop {
+            while let Some(end) = memchr::memchr(b'\n', &self.buffer) {
+                let line = self.buffer.split_to(end);
+                self.buffer.advance(1);
+                if let Some(answer) = line.strip_prefix(start.as_bytes()) {
+                    return String::from_utf8(answer.to_vec()).map_err(io::Error::other);
+                }
+            }
+            if self.buffer.len() > LINE {
+                self.buffer.clear();
+            }
+            if self.channel.output.read_buf(&mut self.buffer).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}

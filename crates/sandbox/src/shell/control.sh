@@ -1,0 +1,38 @@
+exec 8<&0 9>&1 </dev/null 2>/dev/null
+trap : HUP INT TERM PIPE QUIT USR1 USR2 ALRM
+fields() { l=; while IFS= read -r x; do l="$l $x"; done <"$1/stat" || return 1; l=${l##*) }; [ "$l" ]; }
+walk() {
+n=0
+for d in /proc/[0-9]*; do
+p=${d#/proc/}
+case $keep in *" $p "*) continue;; esac
+fields "$d" || continue
+set -- $l
+case $1 in Z|X) [ "${18}" -gt 1 ] || continue;; esac
+[ "${20}" -ge "$since" ] || continue
+[ $signal = INT ] && [ -p "$d/fd/0" ] && continue
+n=$((n+1))
+[ $signal = 0 ] || kill -$signal "$p"
+done
+}
+sweep() {
+signal=KILL; r=0
+while [ $r -lt 20 ]; do kill -STOP -1; walk; [ $n = 0 ] && break; r=$((r+1)); done
+}
+say() { until printf '@N %s %s\n' "$1" "$2" >&9; do :; done; }
+fields /proc/$$
+set -- $l
+read -r up x </proc/uptime
+say ready "$$ ${20} $up"
+while IFS=' ' read -r magic number verb since worker others <&8; do
+[ "$magic" = @N ] || continue
+keep=" 1 $$ $worker $others "
+n=0
+case $verb in
+int) [ "$worker" = 0 ] || kill -STOP "$worker"; signal=INT; walk;;
+left) signal=0; walk;;
+kill) sweep;;
+done) [ "$worker" = 0 ] || kill -KILL "$worker"; kill -CONT -1;;
+esac
+say "$number" "$n"
+done
