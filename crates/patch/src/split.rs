@@ -1,6 +1,6 @@
 //! Takes the changes to tests out of a patch.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::classes::{PathClass, PathClasses};
 use crate::error::ParseError;
@@ -24,8 +24,8 @@ pub struct Split {
 /// Takes the changes to tests out of a patch.
 ///
 /// A section is kept or dropped whole, so a rename is never torn: see [`PathClasses::classify_file`] for how its two sides count. A deleted
-/// test stays in the patch when a kept file takes its place as a directory, or its directory's place, since the kept one could not be
-/// created otherwise.
+/// test (or one that is renamed) stays in the patch when a kept file takes its place, its place as a directory, or its directory's place, since the
+/// kept one could not be created otherwise.
 ///
 /// # Errors
 /// Those of [`parse`].
@@ -66,27 +66,32 @@ fn section_classes(patch: &Patch, classes: &PathClasses) -> Vec<PathClass> {
         .iter()
         .map(|file| classes.classify_file(file))
         .collect();
-    let created: BTreeSet<&[u8]> = patch
-        .files
-        .iter()
-        .zip(&sections)
-        .filter(|(file, class)| **class != PathClass::Test && creates(file))
-        .filter_map(|(file, _)| file.new_path())
-        .map(PatchPath::as_bytes)
+    let all = || patch.files.iter().enumerate();
+    let mut created: Vec<&[u8]> = all()
+        .filter(|(at, _)| sections[*at] != PathClass::Test)
+        .filter_map(|(_, file)| created(file))
         .collect();
-    for (file, class) in patch.files.iter().zip(&mut sections) {
-        if *class == PathClass::Test && vacated(file).is_some_and(|path| blocks(path, &created)) {
-            *class = PathClass::Source;
+    let mut leaving: BTreeMap<&[u8], usize> = all()
+        .filter(|(at, _)| sections[*at] == PathClass::Test)
+        .filter_map(|(at, file)| Some((vacated(file)?, at)))
+        .collect();
+    // A renamed test that is kept needs its own new place free too.
+    while let Some(path) = created.pop() {
+        for at in take_blocking(path, &mut leaving) {
+            sections[at] = PathClass::Source;
+            created.extend(patch.files.get(at).and_then(self::created));
         }
     }
     sections
 }
 
-/// Whether the file's new path did not exist before.
-fn creates(file: &FilePatch) -> bool {
+/// The path that exists after and not before.
+fn created(file: &FilePatch) -> Option<&[u8]> {
     match file.change {
-        Change::Added | Change::Renamed | Change::Copied => true,
-        Change::Deleted | Change::Modified | Change::ModeChanged => false,
+        Change::Added | Change::Renamed | Change::Copied => {
+            file.new_path().map(PatchPath::as_bytes)
+        }
+        Change::Deleted | Change::Modified | Change::ModeChanged => None,
     }
 }
 
@@ -98,19 +103,25 @@ fn vacated(file: &FilePatch) -> Option<&[u8]> {
     }
 }
 
-/// Whether a created path cannot exist beside `path`: one would be a directory of the other.
-fn blocks(path: &[u8], created: &BTreeSet<&[u8]>) -> bool {
+/// Takes out the paths beside which `path` cannot exist: itself, its directories, and what is below it.
+fn take_blocking(path: &[u8], leaving: &mut BTreeMap<&[u8], usize>) -> Vec<usize> {
     let is_slash = |(_, byte): &(usize, &u8)| **byte == b'/';
-    let under_created = path
+    let above = path
         .iter()
         .enumerate()
         .filter(is_slash)
-        .filter_map(|(at, _)| path.get(..at))
-        .any(|directory| created.contains(directory));
+        .filter_map(|(at, _)| path.get(..at));
+    let mut taken: Vec<usize> = above
+        .chain([path])
+        .filter_map(|path| leaving.remove(path))
+        .collect();
     let directory = [path, b"/"].concat();
-    under_created
-        || created
-            .range(directory.as_slice()..)
-            .next()
-            .is_some_and(|created| created.starts_with(&directory))
+    while let Some((&below, _)) = leaving
+        .range(directory.as_slice()..)
+        .next()
+        .filter(|(below, _)| below.starts_with(&directory))
+    {
+        taken.extend(leaving.remove(below));
+    }
+    taken
 }

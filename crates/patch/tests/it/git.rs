@@ -94,28 +94,28 @@ const PATHS: &[&str] = &[
     "rename from x",
 ];
 
-struct Repository(tempfile::TempDir);
+pub(crate) struct Repository(pub(crate) tempfile::TempDir);
 
 impl Repository {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let repository = Self(tempfile::tempdir().unwrap());
         repository.run(&["init", "-q"]);
         repository
     }
 
-    fn run(&self, arguments: &[&str]) -> Vec<u8> {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Vec<u8> {
         let output = git(self.0.path()).args(arguments).output().unwrap();
         assert!(output.status.success(), "git {arguments:?}: {output:?}");
         output.stdout
     }
 
-    fn write(&self, path: &str, content: &[u8]) {
+    pub(crate) fn write(&self, path: &str, content: &[u8]) {
         let path = self.0.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 
-    fn commit(&self) {
+    pub(crate) fn commit(&self) {
         self.run(&["add", "-A"]);
         self.run(&["commit", "-q", "--allow-empty", "-m", "x"]);
     }

@@ -12,3 +12,5 @@ mod path_classes;
 mod properties;
 #[cfg(test)]
 mod split;
+#[cfg(test)]
+mod split_zoo;

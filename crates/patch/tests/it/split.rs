@@ -109,3 +109,16 @@ fn a_deleted_test_stays_where_a_kept_file_needs_its_place() {
     let text = format!("{}{}", delete("x/test/a.c"), add("x/tester"));
     assert_eq!(model(&text), add("x/tester"));
 }
+
+#[test]
+fn a_renamed_test_stays_where_a_kept_file_takes_its_place() {
+    let text = format!(
+        "{}{}{}{}",
+        rename("tests/c.py", "tests/d.py"),
+        rename("src/a.py", "tests/b.py"),
+        rename("tests/b.py", "tests/c.py"),
+        rename("tests/x.py", "tests/y.py")
+    );
+    let kept = text.replace(&rename("tests/x.py", "tests/y.py"), "");
+    assert_eq!(model(&text), kept);
+}
