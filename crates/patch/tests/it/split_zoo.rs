@@ -107,7 +107,7 @@ fn sources(repository: &Repository) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn what_stays_of_any_change_applies_and_makes_the_same_sources(before in tree(), after in tree(), find in prop_oneof![

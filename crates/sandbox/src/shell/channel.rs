@@ -38,8 +38,8 @@ pub(super) struct Connection {
     ended: bool,
     /// The worker's number as it sees itself.
     pub(super) worker: Option<u32>,
-    /// The keeper's number as it sees itself.
-    pub(super) keeper_inside: Option<u32>,
+    /// Processes that are never ended with a command, as they number themselves: the keeper, and who started it.
+    pub(super) spared: Vec<u32>,
     opened: (u64, std::time::Instant),
 }
 
@@ -66,18 +66,13 @@ impl Connection {
             sequence: 0,
             ended: false,
             worker: None,
-            keeper_inside: None,
+            spared: Vec::new(),
             opened: (ticks, std::time::Instant::now()),
         })
     }
 
     pub(super) fn keeper(&self) -> Option<u32> {
         self.channel.keeper
-    }
-
-    /// Processes that are never ended with a command, as they number themselves.
-    pub(super) fn spared(&self) -> Vec<u32> {
-        self.keeper_inside.into_iter().collect()
     }
 
     /// The present, in ticks of the host since boot.

@@ -173,7 +173,10 @@ impl Line {
     async fn ask(&mut self, verb: &str, target: &Target) -> io::Result<u64> {
         self.number += 1;
         let number = self.number.to_string();
-        let spared: String = target.spared.iter().map(|pid| format!(" {pid}")).collect();
+        let spared = target
+            .spared
+            .iter()
+            .fold(String::new(), |list, pid| format!("{list} {pid}"));
         let request = format!(
             "{} {number} {verb} {} {}{spared}\n",
             self.nonce,

@@ -26,7 +26,7 @@ read -r up x </proc/uptime
 say ready "$$ ${20} $up"
 while IFS=' ' read -r magic number verb since worker others <&8; do
 [ "$magic" = @N ] || continue
-keep=" 1 $$ $worker $others "
+keep=" 1 $$ $PPID $worker $others "
 n=0
 case $verb in
 int) [ "$worker" = 0 ] || kill -STOP "$worker"; signal=INT; walk;;

@@ -161,7 +161,7 @@ impl Conversation<'_, '_> {
                 let target = Target {
                     worker: Some(worker),
                     since: self.since,
-                    spared: self.connection.spared(),
+                    spared: self.connection.spared.clone(),
                     interrupt: true,
                 };
                 Some(Box::pin(async move {

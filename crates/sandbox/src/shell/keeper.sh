@@ -1,7 +1,7 @@
 trap : HUP INT TERM PIPE QUIT USR1 USR2 ALRM
 say() { until printf '\036@N %s\036' "$*" >&9; do :; done; }
 wait_go() { while IFS= read -r go <&8; do [ "$go" = '@N go' ] && return 0; done; return 1; }
-say keeper $$
+say keeper $$ $PPID
 trap 'say dead 254; wait_go && exec /bin/sh -c "$1" keeper "$@"' EXIT
 S=; command -v setsid >/dev/null && S=setsid
 while :; do

@@ -11,8 +11,8 @@ const MAX_TEXT: usize = 64;
 /// What the shell's side says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
-    /// The keeper is there.
-    Keeper { pid: u32 },
+    /// The keeper is there, started by that parent.
+    Keeper { pid: u32, parent: u32 },
     /// A worker waits for a request.
     Up { pid: u32 },
     /// The command with this number starts.
@@ -31,6 +31,7 @@ impl Marker {
         let marker = match verb {
             "keeper" => Self::Keeper {
                 pid: words.next()?.parse().ok()?,
+                parent: words.next()?.parse().ok()?,
             },
             "up" => Self::Up {
                 pid: words.next()?.parse().ok()?,

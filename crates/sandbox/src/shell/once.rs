@@ -184,11 +184,11 @@ async fn follow(
 }
 
 impl Everything<'_> {
-    /// Ends it all, interrupting it first where it was not to end yet.
-    async fn end(self, interrupt: bool) {
+    /// Ends what has not ended by itself.
+    async fn end(self, overdue: bool) {
         match self {
-            // The keeper has ended everything with the program.
-            Self::Below(_) if !interrupt => {}
+            // The place has ended everything with the program.
+            _ if !overdue => {}
             Self::Below(None) => {}
             Self::Below(Some(keeper)) => {
                 let everything = deadline::Command {
@@ -201,7 +201,7 @@ impl Everything<'_> {
             Self::Since(control, since) => {
                 let target = Target {
                     since,
-                    interrupt,
+                    interrupt: true,
                     ..Target::default()
                 };
                 if let Err(error) = control.end(&target).await {
