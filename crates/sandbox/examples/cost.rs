@@ -145,7 +145,7 @@ async fn ours(
             network: Network::None,
             hidden: Vec::new(),
         },
-        repository,
+        repository: repository::Origin::Host(repository),
         setup_commands: Vec::new(),
         setup_timeout: Duration::from_secs(10),
     };

@@ -1,24 +1,51 @@
 //! The repository of an instance: prepared once, checked out sealed for each attempt, compared with its start, patched for grading.
 
 mod apply;
+mod archive;
+mod baseline;
 mod bundle;
 mod checkout;
 mod diff;
 mod headers;
+mod history;
 mod ignore;
+mod inside;
 mod odb;
+mod pack;
 mod prepare;
 mod seal;
+mod snapshot;
 mod source;
 mod submodules;
 mod survey;
+mod tree;
 mod worktree;
 
+use tokio::sync::Semaphore;
+
+use crate::error::Error;
+
 pub use diff::{Omission, WorkspaceDiff};
+pub use inside::{Fallback, ImageRepositories, Origin};
 pub use prepare::{Prepared, check, prepare};
-pub use seal::{LeftOut, SealRecord};
+pub use seal::{BaseCommit, ImageState, LeftOut, SealRecord};
 pub use source::Source;
 
 pub(crate) use apply::apply;
 pub(crate) use checkout::{Start, checkout};
 pub(crate) use diff::diff;
+pub(crate) use inside::{Inside, Started, start};
+
+/// Checkouts and comparisons that run at once: more only take memory from each other.
+static WORK: Semaphore = Semaphore::const_new(4);
+
+/// Runs work on a repository, which blocks, when it is its turn.
+pub(crate) async fn work<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    // The semaphore is never closed.
+    let _permit = WORK.acquire().await;
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|panic| Err(Error::lost("work on the sandbox's repository", panic)))
+}

@@ -1,11 +1,10 @@
 //! One sandbox: a place, a shell in it, and the sealed repository.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use schema::grading::PatchApplication;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -13,12 +12,11 @@ use crate::error::Error;
 use crate::files::{Entry, HostFiles, InsideFiles};
 use crate::limits::Applied;
 use crate::place::{Backend, Files, Place, PlaceId, PlaceSpec};
-use crate::repository::{self, Prepared, SealRecord, Start, WorkspaceDiff};
+use crate::repository::{
+    self, Inside, Origin, Prepared, SealRecord, Start, Started, WorkspaceDiff,
+};
 use crate::shell::{Captured, End, Means, RunOptions, Shell, once};
 use crate::space;
-
-/// Checkouts and comparisons that run at once: more only take memory from each other.
-static REPOSITORY_WORK: Semaphore = Semaphore::const_new(4);
 
 /// What to start.
 #[derive(Clone)]
@@ -26,7 +24,7 @@ pub struct SandboxSpec {
     /// The place.
     pub place: PlaceSpec,
     /// The repository in it.
-    pub repository: Arc<Prepared>,
+    pub repository: Origin,
     /// Commands that the agent's shell runs before anything else; one that fails fails the start.
     pub setup_commands: Vec<String>,
     /// How long each of them may take.
@@ -54,9 +52,9 @@ impl Sandbox {
         mut spec: SandboxSpec,
         deadline: Duration,
     ) -> Result<Self, Error> {
-        spec.place
-            .hidden
-            .extend_from_slice(spec.repository.hidden());
+        if let Origin::Host(prepared) = &spec.repository {
+            spec.place.hidden.extend_from_slice(prepared.hidden());
+        }
         let place = backend.start(&spec.place, deadline).await?;
         let id = place.id().clone();
         let started = timeout(deadline, Self::fill(Arc::clone(&backend), place, spec)).await;
@@ -83,20 +81,15 @@ impl Sandbox {
             agent.open().await?;
             means.open().await
         };
-        let host_workdir = host_workdir(place.as_ref())?;
-        let prepared = Arc::clone(&spec.repository);
         // The shell starts while the files are written; it runs nothing before the first command.
-        let (start, opened) = tokio::join!(
-            repository_work(move || repository::checkout(&prepared, &host_workdir)),
-            opening
-        );
-        let (start, ()) = (start?, opened?);
+        let (start, opened) = tokio::join!(fill_workspace(place.as_ref(), &spec), opening);
+        let ((prepared, start), ()) = (start?, opened?);
         let sandbox = Self {
             control: Shell::new(Arc::clone(&place), means.clone()),
             means,
             backend,
             place,
-            prepared: spec.repository,
+            prepared,
             start: Arc::new(start),
             agent,
         };
@@ -262,9 +255,18 @@ impl Sandbox {
     /// # Errors
     /// `Lost` or `Disk`: never an empty patch instead.
     pub async fn diff(&self) -> Result<WorkspaceDiff, Error> {
-        let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
-        let workdir = host_workdir(self.place.as_ref())?;
-        repository_work(move || repository::diff(&prepared, &start, &workdir)).await
+        match self.place.files() {
+            Files::Host(workdir) => {
+                let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
+                let workdir = workdir.to_owned();
+                repository::work(move || repository::diff(&prepared, &start, &workdir)).await
+            }
+            Files::Archive(archives) => {
+                Inside::new(self.place.as_ref(), archives)
+                    .diff(&self.prepared, &self.start)
+                    .await
+            }
+        }
     }
 
     /// Puts a patch on the workspace: as it is, else by three-way merge, else with fuzz.
@@ -272,12 +274,22 @@ impl Sandbox {
     /// # Errors
     /// When the workspace cannot be read or written; a patch that does not apply is `Rejected`, not an error.
     pub async fn apply(&self, patch: &[u8]) -> Result<PatchApplication, Error> {
-        let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
-        let workdir = host_workdir(self.place.as_ref())?;
-        let private = self.place.private_directory();
-        let patch = patch.to_vec();
-        repository_work(move || repository::apply(&prepared, &start, &workdir, &private, &patch))
-            .await
+        match self.place.files() {
+            Files::Host(workdir) => {
+                let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
+                let (workdir, patch) = (workdir.to_owned(), patch.to_vec());
+                let private = self.place.private_directory();
+                repository::work(move || {
+                    repository::apply(&prepared, &start, &workdir, &private, &patch)
+                })
+                .await
+            }
+            Files::Archive(archives) => {
+                Inside::new(self.place.as_ref(), archives)
+                    .apply(&self.means, &self.prepared, &self.start, patch)
+                    .await
+            }
+        }
     }
 
     /// Ends everything that runs in the sandbox; files stay, and the next command opens a new shell.
@@ -315,23 +327,25 @@ impl Sandbox {
 /// How long the remains of a failed start may take to go.
 const REMOVAL: Duration = Duration::from_secs(10);
 
-fn host_workdir(place: &dyn Place) -> Result<PathBuf, Error> {
-    match place.files() {
-        Files::Host(workdir) => Ok(workdir.to_owned()),
-        Files::Archive(_) => Err(Error::Unsupported {
+/// Gives a fresh place its sealed repository.
+async fn fill_workspace(place: &dyn Place, spec: &SandboxSpec) -> Result<Started, Error> {
+    match (place.files(), &spec.repository) {
+        (Files::Archive(archives), origin) => {
+            let inside = Inside::new(place, archives);
+            let image = spec.place.image.as_deref().unwrap_or_default();
+            repository::start(&inside, origin, image).await
+        }
+        (Files::Host(workdir), Origin::Host(prepared)) => {
+            let (source, workdir) = (Arc::clone(prepared), workdir.to_owned());
+            let start = repository::work(move || repository::checkout(&source, &workdir)).await?;
+            Ok((Arc::clone(prepared), start))
+        }
+        (Files::Host(_), Origin::Image { .. }) => Err(Error::Unsupported {
             message: String::from(
-                "this backend hides its files from the host, which is not supported yet",
+                "this backend has no images: give the repository (the row's `repo_path`, or `--repos DIR`), or use `--sandbox docker`",
             ),
         }),
     }
-}
-
-async fn repository_work<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    // The semaphore is never closed.
-    let _permit = REPOSITORY_WORK.acquire().await;
-    blocking(work).await
 }
 
 async fn blocking<T: Send + 'static>(

@@ -9,7 +9,7 @@ use agent::{Catalog, Check, Limits, Settings, ToolName};
 use dataset::Row;
 use patch::{PathClass, PathClasses};
 use sandbox::place::{Backend, Labels, PlaceSpec};
-use sandbox::repository::Prepared;
+use sandbox::repository::{Origin, Prepared};
 use sandbox::{Sandbox, SandboxSpec};
 use schema::{AttemptKey, FailureKind, Outcome};
 use secrecy::ExposeSecret;
@@ -171,7 +171,7 @@ impl Context {
                 network: self.identity.network,
                 hidden: Vec::new(),
             },
-            repository: Arc::clone(&prepared),
+            repository: Origin::Host(Arc::clone(&prepared)),
             setup_commands: self.identity.setup_commands.clone(),
             setup_timeout: self.operation.start_timeout,
         };

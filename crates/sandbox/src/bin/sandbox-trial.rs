@@ -42,7 +42,7 @@ fn hold() -> Option<ExitCode> {
         let repository = repository::prepare(repository.as_ref(), None, root.as_ref()).ok()?;
         let spec = SandboxSpec {
             place: place("held"),
-            repository,
+            repository: repository::Origin::Host(repository),
             setup_commands: Vec::new(),
             setup_timeout: Duration::from_secs(10),
         };

@@ -12,14 +12,14 @@ use super::checkout::Start;
 use super::diff::{apply_in_memory, entry, read, write_trees};
 use super::odb::with_memory_repository;
 use super::prepare::{Prepared, mode};
-use super::survey::{MAX_FILE, survey};
+use super::survey::{MAX_FILE, Survey, Want, survey};
 use super::worktree::{Kind, Worktree, as_path};
 use crate::error::{Cause, Error};
 
 /// Lines of context that may differ in the last resort, as the official harness allows.
 const FUZZ: &str = "--fuzz=5";
 
-/// Applies a patch to the workspace. Either all of it is there afterwards or nothing has changed. Blocks.
+/// Applies a patch to a workspace on the host. Either all of it is there afterwards or nothing has changed. Blocks.
 pub(crate) fn apply(
     prepared: &Prepared,
     start: &Start,
@@ -27,33 +27,49 @@ pub(crate) fn apply(
     private: &Path,
     patch: &[u8],
 ) -> Result<PatchApplication, Error> {
-    if patch.trim_ascii().is_empty() {
+    let Some(patch) = whole(patch) else {
         return Ok(PatchApplication::Empty);
-    }
-    let mut patch = patch.to_vec();
-    if !patch.ends_with(b"\n") {
-        patch.push(b'\n');
-    }
+    };
     let lost = |error: Cause| Error::lost(format!("apply a patch in {}", workdir.display()), error);
     let tree = Worktree::open(workdir).map_err(|error| lost(error.into()))?;
-    let found = survey(prepared, start, &tree).map_err(|error| lost(error.into()))?;
-    let mut plan = None;
-    with_memory_repository(&prepared.objects_directory(), |repository| {
-        let mut omissions = found.omissions;
-        let (_, now) = write_trees(repository, prepared, found.changes, &mut omissions)?;
-        if let Some((application, new)) = try_all(repository, now, &patch, private) {
-            plan = Some((application, steps(repository, now, new)?));
-        }
-        Ok(())
-    })
-    .map_err(|error| lost(error.into()))?;
-    match plan {
+    let found =
+        survey(prepared, start, &tree, Want::Contents).map_err(|error| lost(error.into()))?;
+    match plan(prepared, found, &patch, private).map_err(|error| lost(error.into()))? {
         None => Ok(PatchApplication::Rejected),
         Some((application, steps)) => {
             install(&tree, steps).map_err(|error| lost(error.into()))?;
             Ok(application)
         }
     }
+}
+
+/// The patch with the last newline that it may lack; `None` when there is nothing in it.
+pub(super) fn whole(patch: &[u8]) -> Option<Vec<u8>> {
+    if patch.trim_ascii().is_empty() {
+        return None;
+    }
+    let mut patch = patch.to_vec();
+    if !patch.ends_with(b"\n") {
+        patch.push(b'\n');
+    }
+    Some(patch)
+}
+
+/// How the patch is applied to what was found, and what that does to which file; `None` when it does not apply. Blocks.
+pub(super) fn plan(
+    prepared: &Prepared,
+    found: Survey,
+    patch: &[u8],
+    private: &Path,
+) -> Result<Option<(PatchApplication, Vec<Step>)>, git2::Error> {
+    with_memory_repository(&prepared.objects_directory(), |repository| {
+        let mut omissions = found.omissions;
+        let (_, now) = write_trees(repository, prepared, found.changes, &mut omissions)?;
+        match try_all(repository, now, patch, private) {
+            Some((application, new)) => Ok(Some((application, steps(repository, now, new)?))),
+            None => Ok(None),
+        }
+    })
 }
 
 /// The first way that works, with the tree that it gives.
@@ -236,9 +252,10 @@ fn paths(patch: &[u8]) -> BTreeSet<Vec<u8>> {
 }
 
 /// What one file becomes.
-struct Step {
-    path: Vec<u8>,
-    now: Option<(u32, Vec<u8>)>,
+pub(super) struct Step {
+    pub(super) path: Vec<u8>,
+    /// Mode and content; `None` when it goes.
+    pub(super) now: Option<(u32, Vec<u8>)>,
 }
 
 /// What turns one tree into another: deletions first.

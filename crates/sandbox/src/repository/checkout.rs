@@ -5,9 +5,12 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use git2::{Index, IndexEntry, IndexTime, Odb};
 
+use super::baseline::Baseline;
+use super::odb::disk;
 use super::prepare::{Prepared, Tracked, mode};
 use super::seal::SealRecord;
 use crate::error::{Cause, Error};
@@ -26,14 +29,27 @@ pub(crate) struct Start {
     pub(crate) seal: SealRecord,
     /// One for each file of the start commit, in the same order.
     pub(super) stamps: Vec<Stamp>,
+    /// How the workspace differed from the start commit even then.
+    pub(super) baseline: Arc<Baseline>,
 }
 
 /// A coarse file clock may give a write after the checkout the same time as the checkout's own; such files are always read again.
 const COARSE_CLOCK: i64 = 20_000_000;
 
 /// Configuration of the agent's repository: nothing of the source's, and an identity so that it can commit.
-const CONFIGURATION: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n\
+pub(super) const CONFIGURATION: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n\
      [user]\n\tname = Agent\n\temail = agent@localhost\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n";
+
+/// Directories of a repository.
+pub(super) const DIRECTORIES: [&str; 7] = [
+    "objects",
+    "objects/pack",
+    "objects/info",
+    "refs",
+    "refs/heads",
+    "refs/tags",
+    "info",
+];
 
 /// Writes the repository into `workdir`, which exists and is empty.
 pub(crate) fn checkout(prepared: &Prepared, workdir: &Path) -> Result<Start, Error> {
@@ -59,13 +75,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn checkout(&mut self) -> Result<Start, Cause> {
         self.git_directory()?;
-        let odb = Odb::new()?;
-        let objects = self.prepared.objects_directory();
-        odb.add_disk_alternate(
-            objects
-                .to_str()
-                .ok_or("the path of the objects is not UTF-8")?,
-        )?;
+        let odb = disk(&self.prepared.objects_directory())?;
         let mut index = Index::open(&self.workdir.join(".git/index"))?;
         let mut stamps = Vec::with_capacity(self.prepared.files.len());
         for file in &self.prepared.files {
@@ -86,52 +96,28 @@ impl Writer<'_> {
         }
         let verified = self.prepared.verified && self.is_sealed()?;
         Ok(Start {
-            seal: self.record(verified),
+            seal: SealRecord::new(self.prepared, verified),
             stamps,
+            baseline: Arc::default(),
         })
     }
 
     fn git_directory(&self) -> io::Result<()> {
         let git = self.workdir.join(".git");
-        for name in [
-            "",
-            "objects",
-            "objects/pack",
-            "objects/info",
-            "refs",
-            "refs/heads",
-            "refs/tags",
-            "info",
-        ] {
+        fs::create_dir(&git)?;
+        for name in DIRECTORIES {
             fs::create_dir(git.join(name))?;
         }
         fs::write(git.join("HEAD"), format!("{}\n", self.prepared.start))?;
         fs::write(git.join("config"), CONFIGURATION)?;
-        if !self.prepared.shallow.is_empty() {
-            let ids: Vec<String> = self
-                .prepared
-                .shallow
-                .iter()
-                .map(git2::Oid::to_string)
-                .collect();
-            fs::write(
-                git.join("shallow"),
-                ids.join(
-                    "
-",
-                ) + "
-",
-            )?;
+        if let Some(text) = self.prepared.shallow_file() {
+            fs::write(git.join("shallow"), text)?;
         }
-        for name in self.pack_files() {
+        for name in self.prepared.pack_files() {
             let from = self.prepared.objects_directory().join("pack").join(&name);
             fs::copy(from, git.join("objects/pack").join(&name))?;
         }
         Ok(())
-    }
-
-    fn pack_files(&self) -> [String; 2] {
-        ["pack", "idx"].map(|kind| format!("pack-{}.{kind}", self.prepared.pack))
     }
 
     /// Writes one file of the tree, whose paths are sorted.
@@ -164,12 +150,7 @@ impl Writer<'_> {
 
     /// The path of a file whose directory exists when this returns. git never lets such a path leave the tree; a hostile tree might.
     fn path(&mut self, path: &[u8]) -> Result<PathBuf, Cause> {
-        let strange = path.split(|&byte| byte == b'/').any(|part| {
-            part.is_empty() || part == b"." || part == b".." || part.eq_ignore_ascii_case(b".git")
-        });
-        if strange {
-            return Err(format!("its tree has the path `{}`", path.escape_ascii()).into());
-        }
+        honest(path)?;
         let directory = memchr::memrchr(b'/', path).map_or(&[][..], |slash| &path[..slash]);
         if directory != self.last_directory {
             fs::create_dir_all(self.workdir.join(std::ffi::OsStr::from_bytes(directory)))?;
@@ -188,31 +169,21 @@ impl Writer<'_> {
             names.sort();
             Ok(names)
         };
-        let mut files = self.pack_files();
+        let mut files = self.prepared.pack_files();
         files.sort();
-        let pack = &files[1];
-        let same_size = fs::metadata(git.join("objects/pack").join(pack))?.len()
-            == fs::metadata(self.prepared.objects_directory().join("pack").join(pack))?.len();
+        let mut same_size = true;
+        for name in &files {
+            let size = |directory: &Path| {
+                fs::metadata(directory.join("pack").join(name)).map(|metadata| metadata.len())
+            };
+            same_size &= size(&git.join("objects"))? == size(&self.prepared.objects_directory())?;
+        }
         Ok(names("objects/pack")? == files
             && names("objects")? == ["info", "pack"]
             && names("objects/info")?.is_empty()
             && names("refs/heads")?.is_empty()
             && names("refs/tags")?.is_empty()
             && same_size)
-    }
-
-    fn record(&self, verified: bool) -> SealRecord {
-        let prepared = self.prepared;
-        SealRecord {
-            start_commit: prepared.start.to_string(),
-            start_tree: prepared.tree.to_string(),
-            commits: prepared.commits,
-            objects: prepared.objects,
-            shallow_boundary: prepared.shallow.len() as u64,
-            submodules: prepared.submodules(),
-            left_out: prepared.left_out.clone(),
-            verified,
-        }
     }
 }
 
@@ -247,10 +218,21 @@ fn settled(file: &File, permissions: u32) -> io::Result<fs::Metadata> {
     file.metadata()
 }
 
-fn low(number: u64) -> u32 {
+/// Refuses a path that would lead out of the tree or into its repository.
+pub(super) fn honest(path: &[u8]) -> Result<(), Cause> {
+    let strange = path.split(|&byte| byte == b'/').any(|part| {
+        part.is_empty() || part == b"." || part == b".." || part.eq_ignore_ascii_case(b".git")
+    });
+    if strange {
+        return Err(format!("its tree has the path `{}`", path.escape_ascii()).into());
+    }
+    Ok(())
+}
+
+pub(super) fn low(number: u64) -> u32 {
     u32::try_from(number & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }
 
-fn low_signed(number: i64) -> i32 {
+pub(super) fn low_signed(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

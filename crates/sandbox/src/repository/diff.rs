@@ -3,6 +3,7 @@
 //! Nothing of the agent's repository is read: not its objects, index, configuration, attributes or hooks. The workspace's bytes are put into a tree in
 //! memory as they are, and that tree is compared with the start commit's.
 
+use std::io;
 use std::path::Path;
 
 use git2::{
@@ -14,7 +15,7 @@ use super::headers;
 use super::odb::with_memory_repository;
 use super::prepare::Prepared;
 use super::submodules;
-use super::survey::{Change, Content, Survey, survey};
+use super::survey::{Change, Content, Survey, Want, survey};
 use super::worktree::{Worktree, as_path};
 use crate::error::{Cause, Error};
 
@@ -32,23 +33,33 @@ pub struct WorkspaceDiff {
     pub omissions: Vec<Omission>,
 }
 
-/// Compares the workspace with its start. Blocks.
+/// Compares a workspace on the host with its start. Blocks.
 pub(crate) fn diff(
     prepared: &Prepared,
     start: &Start,
     workdir: &Path,
 ) -> Result<WorkspaceDiff, Error> {
-    let lost = |error: Cause| {
-        Error::lost(
-            format!("compare {} with {}", workdir.display(), prepared.start),
-            error,
-        )
-    };
-    let tree = Worktree::open(workdir).map_err(|error| lost(error.into()))?;
+    let place = workdir.display().to_string();
+    let lost = |error: io::Error| lost(&place, prepared, error.into());
+    let tree = Worktree::open(workdir).map_err(lost)?;
+    let found = survey(prepared, start, &tree, Want::Contents).map_err(lost)?;
+    patch_of(prepared, found, &place)
+}
+
+fn lost(place: &str, prepared: &Prepared, error: Cause) -> Error {
+    Error::lost(format!("compare {place} with {}", prepared.start), error)
+}
+
+/// The patch that makes what was found at `place` of the start commit. Blocks.
+pub(super) fn patch_of(
+    prepared: &Prepared,
+    found: Survey,
+    place: &str,
+) -> Result<WorkspaceDiff, Error> {
     let Survey {
         changes,
         mut omissions,
-    } = survey(prepared, start, &tree).map_err(|error| lost(error.into()))?;
+    } = found;
     let mut full = submodules::sections(prepared, &changes);
     if !changes.is_empty() {
         let files = with_memory_repository(&prepared.objects_directory(), |repository| {
@@ -57,7 +68,7 @@ pub(crate) fn diff(
             check(repository, old, new, &patch)?;
             Ok(patch)
         });
-        full.append(&mut files.map_err(|error| lost(error.into()))?);
+        full.append(&mut files.map_err(|error| lost(place, prepared, error.into()))?);
     }
     Ok(WorkspaceDiff {
         full,

@@ -9,13 +9,19 @@ pub(super) fn with_memory_repository<T>(
     objects: &Path,
     work: impl FnOnce(&Repository) -> Result<T, git2::Error>,
 ) -> Result<T, git2::Error> {
+    let odb = disk(objects)?;
+    odb.add_new_mempack_backend(1000)?;
+    let repository = Repository::from_odb(odb)?;
+    repository.set_config(&Config::new()?)?;
+    work(&repository)
+}
+
+/// The objects of a directory and of those that it borrows from.
+pub(super) fn disk(objects: &Path) -> Result<Odb<'static>, git2::Error> {
     let odb = Odb::new()?;
     let text = objects
         .to_str()
         .ok_or_else(|| git2::Error::from_str("the path of the objects is not UTF-8"))?;
     odb.add_disk_alternate(text)?;
-    odb.add_new_mempack_backend(1000)?;
-    let repository = Repository::from_odb(odb)?;
-    repository.set_config(&Config::new()?)?;
-    work(&repository)
+    Ok(odb)
 }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use git2::{ErrorCode, Index, ObjectType, Odb, Oid, Repository};
 
 use super::bundle;
-use super::seal::LeftOut;
+use super::history;
+use super::odb::disk;
+use super::pack::{PackError, pack};
+use super::seal::{BaseCommit, LeftOut};
 use super::source::{Source, lines, unreadable};
 use crate::error::Error;
 use crate::place::{directory, removal};
@@ -32,7 +35,8 @@ pub(crate) mod mode {
 #[derive(Debug)]
 pub struct Prepared {
     pub(super) directory: PathBuf,
-    pub(super) pack: String,
+    /// Names of its packs, without what `pack-` and the endings add.
+    pub(super) packs: Vec<String>,
     pub(super) start: Oid,
     pub(super) tree: Oid,
     pub(super) shallow: Vec<Oid>,
@@ -53,6 +57,47 @@ impl Drop for Prepared {
 }
 
 impl Prepared {
+    fn empty(source: &Path, root: &Path) -> Result<Self, Error> {
+        let made = std::fs::create_dir_all(root)
+            .and_then(|()| root.canonicalize())
+            .and_then(|root| directory::create_kin(&root));
+        let directory = made.map_err(|error| {
+            Error::start(
+                format!("prepare the repository {}", source.display()),
+                error,
+            )
+        })?;
+        Ok(Self {
+            directory,
+            packs: Vec::new(),
+            start: Oid::ZERO_SHA1,
+            tree: Oid::ZERO_SHA1,
+            shallow: Vec::new(),
+            commits: 0,
+            objects: 0,
+            left_out: LeftOut::default(),
+            verified: false,
+            hidden: Vec::new(),
+            files: Vec::new(),
+        })
+    }
+
+    /// Where in relation to the start commit another one is.
+    fn place_of(&self, opened: &Source, base: &str) -> BaseCommit {
+        let repository = opened.repository();
+        let found = repository
+            .revparse_single(base)
+            .and_then(|object| object.peel_to_commit());
+        match found {
+            Err(_) => BaseCommit::Missing,
+            Ok(commit) if commit.id() == self.start => BaseCommit::Start,
+            Ok(commit) => match repository.graph_descendant_of(self.start, commit.id()) {
+                Ok(true) => BaseCommit::InHistory,
+                Ok(false) | Err(_) => BaseCommit::Beyond,
+            },
+        }
+    }
+
     /// The commit that sandboxes start from.
     pub fn start_commit(&self) -> String {
         self.start.to_string()
@@ -80,25 +125,7 @@ pub fn prepare(
     base_commit: Option<&str>,
     root: &Path,
 ) -> Result<Arc<Prepared>, Error> {
-    let operation = || format!("prepare the repository {}", source.display());
-    let root = std::fs::create_dir_all(root)
-        .and_then(|()| root.canonicalize())
-        .map_err(|error| Error::start(operation(), error))?;
-    let directory =
-        directory::create_kin(&root).map_err(|error| Error::start(operation(), error))?;
-    let mut prepared = Prepared {
-        directory,
-        pack: String::new(),
-        start: Oid::ZERO_SHA1,
-        tree: Oid::ZERO_SHA1,
-        shallow: Vec::new(),
-        commits: 0,
-        objects: 0,
-        left_out: LeftOut::default(),
-        verified: false,
-        hidden: Vec::new(),
-        files: Vec::new(),
-    };
+    let mut prepared = Prepared::empty(source, root)?;
     let opened = Source::open(source, &prepared.directory)?;
     prepared.start = find_base(source, &opened, base_commit)?;
     prepared
@@ -109,6 +136,28 @@ pub fn prepare(
     // The unpacked bundle has served.
     let _ = removal::remove_tree(&prepared.directory.join("bundle.git"));
     Ok(Arc::new(prepared))
+}
+
+/// Prepares what was fetched out of an image, called `label` in messages, at its HEAD, and says where its base commit is. `more` was left out besides.
+pub(super) fn prepare_fetched(
+    source: &Path,
+    label: &Path,
+    base_commit: Option<&str>,
+    root: &Path,
+    more: &LeftOut,
+) -> Result<(Arc<Prepared>, Option<BaseCommit>), Error> {
+    let mut prepared = Prepared::empty(label, root)?;
+    let opened = Source::open(source, &prepared.directory)?;
+    prepared.start = find_base(label, &opened, None)?;
+    prepared
+        .fill(&opened)
+        .map_err(|error| incomplete(label, prepared.start, error))?;
+    prepared.left_out.remotes += more.remotes;
+    prepared.left_out.reflogs += more.reflogs;
+    prepared.left_out.alternates += more.alternates;
+    prepared.left_out.worktrees += more.worktrees;
+    let place = base_commit.map(|base| prepared.place_of(&opened, base));
+    Ok((Arc::new(prepared), place))
 }
 
 fn to_hide(source: &Path, opened: &Source, start: Oid) -> Vec<PathBuf> {
@@ -179,57 +228,44 @@ fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> Result<Oid, 
         })
 }
 
-fn incomplete(source: &Path, base: Oid, error: git2::Error) -> Error {
-    if error.code() == ErrorCode::NotFound {
-        return Error::Repository {
+fn incomplete(source: &Path, base: Oid, error: PackError) -> Error {
+    let operation = format!("pack the history of {base} in {}", source.display());
+    match error {
+        PackError::Git(error) if error.code() == ErrorCode::NotFound => Error::Repository {
             path: source.to_owned(),
             problem: format!("the history of {base} is incomplete"),
             hint: String::from(
                 "a partial clone needs its missing objects: `git fetch --refetch --no-filter`",
             ),
             source: Some(error.into()),
-        };
+        },
+        PackError::Git(error) => Error::start(operation, error),
+        PackError::Io(error) => Error::start(operation, error),
     }
-    Error::start(
-        format!("pack the history of {base} in {}", source.display()),
-        error,
-    )
 }
 
 impl Prepared {
-    fn fill(&mut self, source: &Source) -> Result<(), git2::Error> {
+    fn fill(&mut self, source: &Source) -> Result<(), PackError> {
         let repository = source.repository();
-        let commits = walk(repository, self.start)?;
-        self.commits = commits.len() as u64;
-        self.shallow = lines(repository.commondir().join("shallow"))
+        let directory = repository.commondir();
+        let shallow = lines(directory.join("shallow"))
             .iter()
             .filter_map(|line| Oid::from_str(line).ok())
-            .filter(|id| commits.contains(id))
             .collect();
-        self.pack(repository)?;
-        self.list(repository)?;
-        self.left_out = count(source, &commits)?;
-        let total = total_objects(repository)?;
-        self.left_out.objects = total.saturating_sub(self.objects);
-        self.verified = self.verify(repository, &commits)?;
-        Ok(())
-    }
-
-    fn pack(&mut self, repository: &Repository) -> Result<(), git2::Error> {
+        let objects = directory.join("objects");
+        let history = history::walk(&objects, self.start, &shallow)?;
+        self.commits = history.commits;
+        self.objects = history.objects.len() as u64;
+        self.shallow = history.boundary;
         let packs = self.objects_directory().join("pack");
-        std::fs::create_dir_all(&packs)
-            .map_err(|error| git2::Error::from_str(&error.to_string()))?;
-        let mut walk = repository.revwalk()?;
-        walk.push(self.start)?;
-        let mut builder = repository.packbuilder()?;
-        builder.set_threads(1);
-        builder.insert_walk(&mut walk)?;
-        self.objects = builder.object_count() as u64;
-        builder.write(&packs, 0o444)?;
-        self.pack = builder
-            .name()?
-            .map(str::to_owned)
-            .ok_or_else(|| git2::Error::from_str("the pack has no name"))?;
+        std::fs::create_dir_all(&packs)?;
+        let odb = disk(&objects)?;
+        self.packs = pack(&objects, &odb, &history.objects, &packs)?;
+        self.list(repository)?;
+        self.left_out = count(source, &history.objects)?;
+        let total = total_objects(&odb)?;
+        self.left_out.objects = total.saturating_sub(self.objects);
+        self.verified = self.verify(&history.objects)?;
         Ok(())
     }
 
@@ -250,27 +286,27 @@ impl Prepared {
         Ok(())
     }
 
-    /// Looks at the pack itself: as many objects as were put in, every commit one of the history, no tip beyond it.
-    fn verify(&self, source: &Repository, commits: &HashSet<Oid>) -> Result<bool, git2::Error> {
-        let odb = Odb::new()?;
-        let objects = self.objects_directory();
-        odb.add_disk_alternate(
-            objects
-                .to_str()
-                .ok_or_else(|| git2::Error::from_str("the path of the objects is not UTF-8"))?,
-        )?;
-        let mut objects = 0;
-        odb.foreach(|_| {
-            objects += 1;
+    /// Looks at the packs themselves: they hold what the start commit reaches, all of it and nothing else.
+    fn verify(&self, history: &HashSet<Oid>) -> Result<bool, git2::Error> {
+        let odb = disk(&self.objects_directory())?;
+        let mut found = HashSet::with_capacity(history.len());
+        odb.foreach(|id| {
+            found.insert(*id);
             true
         })?;
-        let mut beyond = false;
-        for reference in source.references()?.filter_map(Result::ok) {
-            if let Ok(commit) = reference.peel_to_commit() {
-                beyond |= !commits.contains(&commit.id()) && odb.exists(commit.id());
-            }
-        }
-        Ok(objects == self.objects && !beyond)
+        Ok(found == *history)
+    }
+
+    /// Names of the files of its packs.
+    pub(super) fn pack_files(&self) -> Vec<String> {
+        let files = |pack: &String| ["pack", "idx"].map(|kind| format!("pack-{pack}.{kind}"));
+        self.packs.iter().flat_map(files).collect()
+    }
+
+    /// What a repository's file `shallow` says, where it has one.
+    pub(super) fn shallow_file(&self) -> Option<String> {
+        let lines = self.shallow.iter().map(|id| format!("{id}\n"));
+        (!self.shallow.is_empty()).then(|| lines.collect())
     }
 
     pub(super) fn submodules(&self) -> u64 {
@@ -282,22 +318,16 @@ impl Prepared {
     }
 }
 
-fn walk(repository: &Repository, start: Oid) -> Result<HashSet<Oid>, git2::Error> {
-    let mut walk = repository.revwalk()?;
-    walk.push(start)?;
-    walk.collect()
-}
-
-fn total_objects(repository: &Repository) -> Result<u64, git2::Error> {
+fn total_objects(odb: &Odb<'_>) -> Result<u64, git2::Error> {
     let mut all = HashSet::new();
-    repository.odb()?.foreach(|id| {
+    odb.foreach(|id| {
         all.insert(*id);
         true
     })?;
     Ok(all.len() as u64)
 }
 
-fn count(source: &Source, commits: &HashSet<Oid>) -> Result<LeftOut, git2::Error> {
+fn count(source: &Source, history: &HashSet<Oid>) -> Result<LeftOut, git2::Error> {
     let repository = source.repository();
     let mut left = LeftOut::default();
     let mut add = |name: &str, target: Option<Oid>| {
@@ -310,7 +340,7 @@ fn count(source: &Source, commits: &HashSet<Oid>) -> Result<LeftOut, git2::Error
             Some(("remotes", _)) => left.remote_references += 1,
             _ => left.other_references += 1,
         }
-        if target.is_some_and(|target| !commits.contains(&target)) {
+        if target.is_some_and(|target| !history.contains(&target)) {
             left.references_beyond += 1;
         }
     };

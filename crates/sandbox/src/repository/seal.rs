@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::prepare::Prepared;
+
 /// What the source has and the sandbox does not. Counted when the repository is prepared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
@@ -46,4 +48,48 @@ pub struct SealRecord {
     pub left_out: LeftOut,
     /// Whether it was checked that nothing beyond the start commit can be read.
     pub verified: bool,
+    /// What only a repository that came with an image has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageState>,
+}
+
+/// How an image's own repository was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageState {
+    /// Where the row's base commit is, if the row names one.
+    pub base_commit: Option<BaseCommit>,
+    /// Paths of the work tree that differed from HEAD at the start: they are in no patch as long as they stay as they were.
+    pub differing_at_start: u64,
+    /// Repositories of submodules, and other places of the image's history, that were taken away.
+    pub histories_removed: u64,
+}
+
+/// Where the commit is that a row says its repository is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BaseCommit {
+    /// It is the start commit.
+    Start,
+    /// It is in the start commit's history.
+    InHistory,
+    /// The image has it, beyond the start commit's history: it was left out.
+    Beyond,
+    /// The image has no such commit.
+    Missing,
+}
+
+impl SealRecord {
+    pub(super) fn new(prepared: &Prepared, verified: bool) -> Self {
+        Self {
+            start_commit: prepared.start.to_string(),
+            start_tree: prepared.tree.to_string(),
+            commits: prepared.commits,
+            objects: prepared.objects,
+            shallow_boundary: prepared.shallow.len() as u64,
+            submodules: prepared.submodules(),
+            left_out: prepared.left_out.clone(),
+            verified,
+            image: None,
+        }
+    }
 }

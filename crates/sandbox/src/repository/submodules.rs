@@ -36,7 +36,7 @@ pub(super) fn sections(prepared: &Prepared, changes: &[Change]) -> Vec<u8> {
         if let Some(old) = commit(prepared, &change.path) {
             let new = match change.now {
                 Some((_, Content::Submodule(id))) => Some(id),
-                Some((_, Content::Bytes(_))) | None => None,
+                Some((_, Content::Bytes(_) | Content::Blob(_))) | None => None,
             };
             section(&change.path, old, new, &mut output);
         }

@@ -8,7 +8,8 @@ use git2::{ObjectType, Oid};
 use super::checkout::Start;
 use super::ignore::Level;
 use super::prepare::{Prepared, Tracked, mode};
-use super::worktree::{Kind, Metadata, Worktree, split};
+use super::tree::Tree;
+use super::worktree::{Kind, Metadata, split};
 
 /// Longest file whose content is compared, 64 MiB: one that the agent made bigger is left out, and said to be.
 pub(super) const MAX_FILE: u64 = 64 << 20;
@@ -17,9 +18,9 @@ const MAX_CONTENT: u64 = 256 << 20;
 /// Changed files that a patch may have.
 const MAX_CHANGES: usize = 50_000;
 /// Entries that are looked at.
-const MAX_ENTRIES: usize = 2_000_000;
+pub(super) const MAX_ENTRIES: usize = 2_000_000;
 /// Longest `.gitignore` that is read.
-const MAX_IGNORE_FILE: u64 = 1 << 20;
+pub(super) const MAX_IGNORE_FILE: u64 = 1 << 20;
 
 /// Something that is not in the patch although it is in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -41,7 +42,18 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
+    /// What it is, without the bytes.
+    Blob(Oid),
     Submodule(Oid),
+}
+
+/// What is wanted of files that differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Their bytes, as far as a patch may hold them.
+    Contents,
+    /// Their names and what git calls their content, however many there are.
+    Names,
 }
 
 /// All that was found.
@@ -52,11 +64,17 @@ pub(super) struct Survey {
 }
 
 /// Compares a workspace with its start.
-pub(super) fn survey(prepared: &Prepared, start: &Start, tree: &Worktree) -> io::Result<Survey> {
+pub(super) fn survey<T: Tree>(
+    prepared: &Prepared,
+    start: &Start,
+    tree: &T,
+    want: Want,
+) -> io::Result<Survey> {
     let mut surveyor = Surveyor {
         files: &prepared.files,
         start,
         tree,
+        want,
         seen: vec![false; prepared.files.len()],
         content: 0,
         entries: 0,
@@ -70,10 +88,11 @@ pub(super) fn survey(prepared: &Prepared, start: &Start, tree: &Worktree) -> io:
     Ok(found)
 }
 
-struct Surveyor<'a> {
+struct Surveyor<'a, T> {
     files: &'a [Tracked],
     start: &'a Start,
-    tree: &'a Worktree,
+    tree: &'a T,
+    want: Want,
     seen: Vec<bool>,
     content: u64,
     entries: usize,
@@ -90,7 +109,7 @@ struct Pending {
     ignored: bool,
 }
 
-impl Surveyor<'_> {
+impl<T: Tree> Surveyor<'_, T> {
     fn walk(&mut self) -> io::Result<()> {
         let mut pending = vec![Pending {
             path: Vec::new(),
@@ -131,7 +150,7 @@ impl Surveyor<'_> {
                 self.git(&name, &path);
                 continue;
             }
-            let metadata = match Worktree::metadata_in(&handle, &name) {
+            let metadata = match self.tree.metadata_in(&handle, &name) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
             };
@@ -219,7 +238,7 @@ impl Surveyor<'_> {
         self.seen[at] = true;
         let file = &self.files[at];
         let same_mode = file.mode == file_mode(executable);
-        if same_mode && self.start.stamps[at] == metadata.stamp {
+        if same_mode && self.start.stamps.get(at) == Some(&metadata.stamp) {
             return;
         }
         let (path, id) = (file.path.clone(), file.id);
@@ -233,6 +252,15 @@ impl Surveyor<'_> {
 
     /// Reads a file and notes it unless it has the `known` content.
     fn file(&mut self, path: Vec<u8>, executable: bool, size: u64, known: Option<Oid>) {
+        let mode = file_mode(executable);
+        if let Some(id) = self.tree.blob(&path) {
+            if known == Some(id) || self.start.baseline.has(&path, mode, id) {
+                return;
+            }
+            if self.want == Want::Names {
+                return self.change(path, Some((mode, Content::Blob(id))));
+            }
+        }
         let room = MAX_FILE.min(MAX_CONTENT - self.content);
         if size > room {
             self.omit(&path, format!("too big for a patch: {size} bytes"));
@@ -249,7 +277,7 @@ impl Surveyor<'_> {
         });
         if !same {
             self.content += bytes.len() as u64;
-            self.change(path, Some((file_mode(executable), Content::Bytes(bytes))));
+            self.change(path, Some((mode, Content::Bytes(bytes))));
         }
     }
 
@@ -258,14 +286,16 @@ impl Surveyor<'_> {
             Ok(target) => target,
             Err(error) => return self.omit(&path, format!("it cannot be read: {error}")),
         };
+        let id = Oid::hash_object(ObjectType::Blob, &target);
         if let Some(at) = at {
             self.seen[at] = true;
             let file = &self.files[at];
-            let same = file.mode == mode::LINK
-                && Oid::hash_object(ObjectType::Blob, &target).is_ok_and(|id| id == file.id);
-            if same {
+            if file.mode == mode::LINK && id.as_ref().is_ok_and(|id| *id == file.id) {
                 return;
             }
+        }
+        if id.is_ok_and(|id| self.start.baseline.has(&path, mode::LINK, id)) {
+            return;
         }
         self.change(path, Some((mode::LINK, Content::Bytes(target))));
     }
@@ -286,7 +316,9 @@ impl Surveyor<'_> {
                 Some((mode::SUBMODULE, Content::Submodule(head))),
             );
         }
-        if names.iter().any(|name| name != b".git") {
+        let before = self.start.baseline.submodule(&path);
+        let untouched = before.is_some() && self.tree.fingerprint(&path) == before;
+        if !untouched && names.iter().any(|name| name != b".git") {
             self.omit(
                 &path,
                 "files in a submodule: the patch can only say which commit it is at",
@@ -317,7 +349,7 @@ impl Surveyor<'_> {
                 .unread
                 .iter()
                 .any(|directory| path.starts_with(directory));
-            if !self.seen[at] && !unread {
+            if !self.seen[at] && !unread && !self.start.baseline.was_missing(path) {
                 let path = path.clone();
                 self.change(path, None);
             }
@@ -325,7 +357,7 @@ impl Surveyor<'_> {
     }
 
     fn change(&mut self, path: Vec<u8>, now: Option<(u32, Content)>) {
-        if self.found.changes.len() < MAX_CHANGES {
+        if self.found.changes.len() < MAX_CHANGES || self.want == Want::Names {
             self.found.changes.push(Change { path, now });
         } else {
             self.omit(&path, "too many changed files for a patch");
@@ -333,10 +365,11 @@ impl Surveyor<'_> {
     }
 
     fn omit(&mut self, path: &[u8], reason: impl Into<String>) {
+        let path = String::from_utf8_lossy(path).into_owned();
         // A hostile workspace could make this list as long as it likes.
-        if self.found.omissions.len() < 1000 {
+        if self.found.omissions.len() < 1000 && !self.start.baseline.was_omitted(&path) {
             self.found.omissions.push(Omission {
-                path: String::from_utf8_lossy(path).into_owned(),
+                path,
                 reason: reason.into(),
             });
         }

@@ -226,10 +226,16 @@ const TABLE: &[(&str, &str, bool)] = &[
 
 #[tokio::test]
 async fn every_kind_of_change_is_in_the_patch() {
+    for kind in [BackendKind::Local, BackendKind::Archived] {
+        table_holds(kind).await;
+    }
+}
+
+async fn table_holds(kind: BackendKind) {
     let ground = Ground::new();
     let source = zoo(&ground);
     for (name, command, empty) in TABLE {
-        let sandbox = ground.start_from(BackendKind::Local, &source).await;
+        let sandbox = ground.start_from(kind, &source).await;
         run(&sandbox, command).await;
         run(&sandbox, "rm -f $HOME/owned").await;
         let diff = check(&ground, &source, &sandbox, name).await;

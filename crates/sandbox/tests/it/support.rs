@@ -15,6 +15,8 @@ use sandbox::{Captured, End, RunOptions, Sandbox, SandboxSpec};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::archived::Archived;
+
 pub(crate) const TRIAL: &str = env!("CARGO_BIN_EXE_sandbox-trial");
 
 /// Runs git in a directory with no configuration but its own, and returns what it printed.
@@ -146,6 +148,8 @@ pub(crate) fn keep() -> KeepCommand {
 pub(crate) enum BackendKind {
     Local,
     Bubblewrap,
+    /// As `Local`, with its files behind archives.
+    Archived,
 }
 
 impl BackendKind {
@@ -153,6 +157,10 @@ impl BackendKind {
         match self {
             Self::Local => ground.local(),
             Self::Bubblewrap => Arc::new(Bubblewrap::probe(ground.settings()).await.unwrap()),
+            Self::Archived => Arc::new(Archived {
+                inner: ground.local(),
+                image: None,
+            }),
         }
     }
 
@@ -186,7 +194,7 @@ pub(crate) async fn bubblewrap_works() -> bool {
 pub(crate) fn spec(repository: Arc<Prepared>) -> SandboxSpec {
     SandboxSpec {
         place: place_spec(),
-        repository,
+        repository: repository::Origin::Host(repository),
         setup_commands: Vec::new(),
         setup_timeout: Duration::from_secs(10),
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use agent::{Attempt, Ending};
 use patch::PathClasses;
 use sandbox::place::{Backend, Labels, PlaceSpec};
+use sandbox::repository::Origin;
 use sandbox::{Sandbox, SandboxSpec};
 use tokio_util::sync::CancellationToken;
 
@@ -126,7 +127,7 @@ impl Stage {
                 network: identity.network,
                 hidden: Vec::new(),
             },
-            repository: prepared,
+            repository: Origin::Host(prepared),
             setup_commands: identity.setup_commands.clone(),
             setup_timeout: operation.start_timeout,
         };

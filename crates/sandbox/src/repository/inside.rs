@@ -1,0 +1,213 @@
+//! The repository in a place whose files the host cannot reach: it goes in and comes out by archives, and no program in there is asked about it.
+
+mod fetch;
+mod image;
+mod index;
+mod pack_in;
+mod remove;
+mod start;
+
+use std::collections::HashSet;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schema::grading::PatchApplication;
+use tokio_util::io::SyncIoBridge;
+
+use super::apply;
+use super::archive::{self, ArchiveError};
+use super::checkout::Start;
+use super::diff::{WorkspaceDiff, patch_of};
+use super::prepare::Prepared;
+use super::snapshot::{Keep, Reader, Snapshot};
+use super::survey::{Survey, Want, survey};
+use super::work;
+use crate::error::Error;
+use crate::place::{Archive, Archives, Place};
+use crate::shell::Means;
+
+pub use image::{Fallback, ImageRepositories};
+pub use start::Origin;
+pub(crate) use start::{Started, start};
+
+/// How often a workspace is read again for contents that seemed not to matter.
+const READINGS: usize = 4;
+/// Buffer between an engine's stream and its reader.
+const BUFFER: usize = 256 << 10;
+
+/// A place's workspace, by archives.
+pub(crate) struct Inside<'a> {
+    place: &'a dyn Place,
+    archives: &'a dyn Archives,
+    private: PathBuf,
+}
+
+impl<'a> Inside<'a> {
+    pub(crate) fn new(place: &'a dyn Place, archives: &'a dyn Archives) -> Self {
+        Self {
+            place,
+            archives,
+            private: place.private_directory(),
+        }
+    }
+
+    /// Compares the workspace with its start.
+    pub(crate) async fn diff(
+        &self,
+        prepared: &Arc<Prepared>,
+        start: &Arc<Start>,
+    ) -> Result<WorkspaceDiff, Error> {
+        let (_, found) = self
+            .look(prepared, start, Keep::Differing, Want::Contents)
+            .await?;
+        let (prepared, place) = (Arc::clone(prepared), self.place.workdir().to_owned());
+        work(move || patch_of(&prepared, found, &place)).await
+    }
+
+    /// Applies a patch to the workspace.
+    pub(crate) async fn apply(
+        &self,
+        means: &Means,
+        prepared: &Arc<Prepared>,
+        start: &Arc<Start>,
+        patch: &[u8],
+    ) -> Result<PatchApplication, Error> {
+        let Some(patch) = apply::whole(patch) else {
+            return Ok(PatchApplication::Empty);
+        };
+        let (snapshot, found) = self
+            .look(prepared, start, Keep::Differing, Want::Contents)
+            .await?;
+        let operation = format!("apply a patch in {}", self.place.workdir());
+        let (prepared, private) = (Arc::clone(prepared), self.private.clone());
+        let planned = work(move || {
+            apply::plan(&prepared, found, &patch, &private)
+                .map_err(|error| Error::lost(operation, error))
+        });
+        let Some((application, steps)) = planned.await? else {
+            return Ok(PatchApplication::Rejected);
+        };
+        let (gone, written): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| step.now.is_none());
+        let gone: Vec<Vec<u8>> = gone.into_iter().map(|step| step.path).collect();
+        // Directories that removing leaves empty go too.
+        let emptied = gone.iter().flat_map(|path| parents(path)).collect();
+        remove::remove(self.place, means, gone).await?;
+        self.install(snapshot, emptied, written).await?;
+        Ok(application)
+    }
+
+    /// Writes files into the workspace, as its owner's.
+    async fn install(
+        &self,
+        snapshot: Snapshot,
+        emptied: HashSet<Vec<u8>>,
+        steps: Vec<apply::Step>,
+    ) -> Result<(), Error> {
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let at = self.place.workdir();
+        self.put(at, move |writer| {
+            let mut tree = pack_in::Packer::new(writer, snapshot.owner());
+            let missing = |directory: &[u8]| {
+                emptied.contains(directory) || !snapshot.has_directory(directory)
+            };
+            for step in steps {
+                let Some((mode, content)) = step.now else {
+                    continue;
+                };
+                tree.parents(&step.path, missing)?;
+                tree.tracked(&step.path, mode, &content)?;
+            }
+            tree.finish()
+        })
+        .await
+    }
+
+    /// Extracts what `write` writes below `at`.
+    async fn put(
+        &self,
+        at: &str,
+        write: impl FnOnce(SyncIoBridge<tokio::io::DuplexStream>) -> std::io::Result<()>
+        + Send
+        + 'static,
+    ) -> Result<(), Error> {
+        let (near, far) = tokio::io::duplex(BUFFER);
+        let near = SyncIoBridge::new(near);
+        let operation = format!("write the files below {at}");
+        let writing = tokio::task::spawn_blocking(move || write(near));
+        let (put, written) = tokio::join!(self.archives.put(at, Box::new(far)), writing);
+        put?;
+        match written {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Error::lost(operation, error)),
+            Err(panic) => Err(Error::lost(operation, panic)),
+        }
+    }
+
+    /// The workspace and what differs in it from the start.
+    async fn look(
+        &self,
+        prepared: &Arc<Prepared>,
+        start: &Arc<Start>,
+        mut keep: Keep,
+        want: Want,
+    ) -> Result<(Snapshot, Survey), Error> {
+        for _ in 0..READINGS {
+            let archive = self.workspace().await?;
+            let (prepared, start) = (Arc::clone(prepared), Arc::clone(start));
+            let (at, private) = (self.place.workdir().to_owned(), self.private.clone());
+            let lost = move |error: crate::error::Cause| Error::lost(format!("read {at}"), error);
+            let (snapshot, found) = work(move || {
+                let reader = Reader::new(&prepared.files, &start.baseline, keep, &private)
+                    .map_err(|error| lost(error.into()))?;
+                let snapshot = fill(reader, archive).map_err(|error| lost(error.into()))?;
+                let found = survey(&prepared, &start, &snapshot, want)
+                    .map_err(|error| lost(error.into()))?;
+                Ok((snapshot, found))
+            })
+            .await?;
+            match snapshot.lacking() {
+                None => return Ok((snapshot, found)),
+                Some(paths) => keep = Keep::Only(paths),
+            }
+        }
+        Err(Error::lost(
+            format!("read {}", self.place.workdir()),
+            "its files change while they are read",
+        ))
+    }
+
+    /// The workspace's archive; `None` when the agent removed it.
+    async fn workspace(&self) -> Result<Option<SyncIoBridge<Archive>>, Error> {
+        self.get(self.place.workdir()).await
+    }
+
+    async fn get(&self, at: &str) -> Result<Option<SyncIoBridge<Archive>>, Error> {
+        match self.archives.get(at).await {
+            Ok(archive) => Ok(Some(SyncIoBridge::new(archive))),
+            Err(Error::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The directories above a path, without the top.
+fn parents(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    memchr::memchr_iter(b'/', path).map(|end| path[..end].to_vec())
+}
+
+fn fill(
+    mut reader: Reader<'_>,
+    archive: Option<SyncIoBridge<Archive>>,
+) -> Result<Snapshot, ArchiveError> {
+    if let Some(archive) = archive {
+        let buffered = BufReader::with_capacity(BUFFER, archive);
+        archive::read(buffered, archive::MAX_STREAM, |entry, content| {
+            reader.entry(&entry, content)
+        })?;
+    }
+    Ok(reader.finish())
+}

@@ -1,0 +1,65 @@
+//! Removing files of a fresh workspace, by its own `rm`: nobody but the image's maker had a hand in that yet.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+use crate::place::Place;
+use crate::shell::{End, Means, RunOptions, once};
+
+/// Longest text of one command.
+const CHUNK: usize = 64 << 10;
+/// How long one command may take.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// Removes the file `p`, and the directories above it that it leaves empty.
+const REMOVE: &str = "r() { p=$(printf '%b.' \"$1\"); p=./${p%.}; rm -f -- \"$p\" || exit 1; \
+    while p=${p%/*}; [ \"$p\" != . ]; do rmdir -- \"$p\" 2>/dev/null || break; done; }\n";
+
+/// Removes files of the workspace.
+pub(super) async fn remove(
+    place: &dyn Place,
+    means: &Means,
+    paths: Vec<Vec<u8>>,
+) -> Result<(), Error> {
+    let mut text = String::from(REMOVE);
+    let mut pending = false;
+    for path in paths {
+        pending = true;
+        text.push_str("r '");
+        for byte in path {
+            if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
+                text.push(char::from(byte));
+            } else {
+                let _ = write!(text, "\\0{byte:03o}");
+            }
+        }
+        text.push_str("'\n");
+        if text.len() > CHUNK {
+            run(place, means, &text).await?;
+            REMOVE.clone_into(&mut text);
+            pending = false;
+        }
+    }
+    if pending {
+        run(place, means, &text).await?;
+    }
+    Ok(())
+}
+
+async fn run(place: &dyn Place, means: &Means, text: &str) -> Result<(), Error> {
+    let options = RunOptions {
+        timeout: TIMEOUT,
+        ..RunOptions::default()
+    };
+    let captured = once::run(place, means, text, &options, &CancellationToken::new()).await?;
+    if captured.end == End::Exited(0) {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&captured.head).trim().to_owned();
+    Err(Error::lost(
+        format!("remove files in {}", place.workdir()),
+        format!("rm ended with {:?}: {said}", captured.end),
+    ))
+}

@@ -1,0 +1,220 @@
+//! The repository of a fresh place: the image's own, sealed, or one from the host.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::image::{Fallback, ImageRepositories, ImageRepository};
+use super::index::index;
+use super::pack_in::{Packer, settled};
+use super::{Inside, Keep, Want};
+use crate::error::Error;
+use crate::repository::archive::{self, EntryKind};
+use crate::repository::baseline::Baseline;
+use crate::repository::checkout::{DIRECTORIES, Start};
+use crate::repository::prepare::Prepared;
+use crate::repository::seal::SealRecord;
+use crate::repository::snapshot::Owner;
+use crate::repository::survey::Survey;
+use crate::repository::work;
+
+/// Where a sandbox's repository comes from.
+#[derive(Clone)]
+pub enum Origin {
+    /// Checked out from one that was prepared on the host.
+    Host(Arc<Prepared>),
+    /// The image's own as it is found there, at its HEAD.
+    Image {
+        /// Those that are sealed already.
+        repositories: Arc<ImageRepositories>,
+        /// Commit that the row says it is at: only whether it is there is of interest.
+        base_commit: Option<String>,
+        /// What is put in where the image has none.
+        fallback: Option<Fallback>,
+    },
+}
+
+/// The repository that a place has now, and how it looks.
+pub(crate) type Started = (Arc<Prepared>, Start);
+
+/// Gives a fresh place its sealed repository.
+pub(crate) async fn start(
+    inside: &Inside<'_>,
+    origin: &Origin,
+    image: &str,
+) -> Result<Started, Error> {
+    match origin {
+        Origin::Host(prepared) => inside.put_in(Arc::clone(prepared)).await,
+        Origin::Image {
+            repositories,
+            base_commit,
+            fallback,
+        } => {
+            let own = repositories.get(inside, image, base_commit.as_deref());
+            if let Some(own) = own.await? {
+                return inside.put_back(&own).await;
+            }
+            let Some(fallback) = fallback else {
+                let at = format!("{image}:{}", inside.place.workdir());
+                return Err(Error::repository(
+                    at.as_ref(),
+                    "the image has no git repository there",
+                    "name the directory where it has one (the row's `workdir`), or give the repository (the row's `repo_path`, or `--repos DIR`)",
+                ));
+            };
+            inside.put_in(fallback().await?).await
+        }
+    }
+}
+
+impl Inside<'_> {
+    /// Puts the sealed repository in the place of the image's own.
+    async fn put_back(&self, own: &Arc<ImageRepository>) -> Result<Started, Error> {
+        let sealed = Arc::clone(own);
+        self.put(self.place.workdir(), move |writer| {
+            let mut packer = Packer::new(writer, sealed.owner);
+            packer.repository(&sealed.prepared)?;
+            packer.index(&sealed.index)?;
+            for path in &sealed.submodules {
+                packer.emptied(path)?;
+            }
+            packer.finish()
+        })
+        .await?;
+        for path in &own.elsewhere {
+            self.empty(path, own.owner).await?;
+        }
+        let verified = own.verified.get_or_try_init(|| async {
+            Ok::<_, Error>(own.prepared.verified && self.is_sealed(&own.prepared).await?)
+        });
+        let start = Start {
+            seal: own.seal(*verified.await?),
+            stamps: Vec::new(),
+            baseline: Arc::clone(&own.baseline),
+        };
+        Ok((Arc::clone(&own.prepared), start))
+    }
+
+    /// Takes everything out of a directory of the place.
+    async fn empty(&self, path: &str, owner: Owner) -> Result<(), Error> {
+        let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !name.is_empty())
+        else {
+            return Ok(());
+        };
+        let parent = if parent.is_empty() { "/" } else { parent };
+        let name = name.as_bytes().to_vec();
+        self.put(parent, move |writer| {
+            let mut packer = Packer::new(writer, owner);
+            packer.emptied(&name)?;
+            packer.finish()
+        })
+        .await
+    }
+
+    /// Checks a repository of the host out in the place.
+    async fn put_in(&self, prepared: Arc<Prepared>) -> Result<Started, Error> {
+        let blank = Arc::new(Start {
+            seal: SealRecord::new(&prepared, false),
+            stamps: Vec::new(),
+            baseline: Arc::default(),
+        });
+        let (before, found) = self
+            .look(&prepared, &blank, Keep::Nothing, Want::Names)
+            .await?;
+        let baseline = Baseline::new(untracked(&prepared, found), HashMap::new());
+        let (sealed, owner, private) = (Arc::clone(&prepared), self.user(), self.private.clone());
+        let (at, below) = self.target(!before.is_absent());
+        self.put(&at, move |writer| {
+            let mut packer = Packer::new(writer, owner);
+            packer.below(&below);
+            packer.root()?;
+            packer.repository(&sealed)?;
+            let modified = settled();
+            let sizes = packer
+                .checkout(&sealed, modified)
+                .map_err(std::io::Error::other)?;
+            let index = index(&sealed, &private, |at, _| {
+                sizes.get(at).map(|&size| (size, modified))
+            });
+            packer.index(&index.map_err(std::io::Error::other)?)?;
+            packer.finish()
+        })
+        .await?;
+        let verified = prepared.verified && self.is_sealed(&prepared).await?;
+        let start = Start {
+            seal: SealRecord::new(&prepared, verified),
+            stamps: Vec::new(),
+            baseline: Arc::new(baseline),
+        };
+        Ok((prepared, start))
+    }
+
+    /// The directory to extract below, and the workspace's path below it: an absent workspace is made.
+    fn target(&self, exists: bool) -> (String, String) {
+        let workdir = self.place.workdir();
+        if exists {
+            (workdir.to_owned(), String::new())
+        } else {
+            (String::from("/"), workdir.trim_matches('/').to_owned())
+        }
+    }
+
+    /// The user that commands run as; root where only its name is known.
+    fn user(&self) -> Owner {
+        let user = &self.place.applied().user;
+        let (uid, gid) = user.split_once(':').unwrap_or((user, user));
+        Owner {
+            uid: uid.parse().unwrap_or(0),
+            gid: gid.parse().unwrap_or(0),
+        }
+    }
+
+    /// Looks again at what lies in the place's repository: the packs that were put in, no loose object, no reference.
+    async fn is_sealed(&self, prepared: &Arc<Prepared>) -> Result<bool, Error> {
+        let at = format!("{}/.git", self.place.workdir());
+        let Some(archive) = self.get(&at).await? else {
+            return Ok(false);
+        };
+        let prepared = Arc::clone(prepared);
+        work(move || {
+            let packs = prepared.objects_directory().join("pack");
+            let mut expected: HashMap<Vec<u8>, u64> = HashMap::new();
+            for name in prepared.pack_files() {
+                let size = std::fs::metadata(packs.join(&name))
+                    .map_err(|error| Error::start("look at the sealed repository", error))?;
+                expected.insert(format!("objects/pack/{name}").into_bytes(), size.len());
+            }
+            let mut sealed = true;
+            archive::read(archive, archive::MAX_STREAM, |entry, _| {
+                let path = entry.path.as_slice();
+                sealed &= match entry.kind {
+                    EntryKind::Directory => {
+                        path.is_empty() || DIRECTORIES.iter().any(|name| name.as_bytes() == path)
+                    }
+                    EntryKind::File if path.starts_with(b"objects/") => {
+                        expected.remove(path) == Some(entry.size)
+                    }
+                    EntryKind::File => {
+                        [&b"HEAD"[..], b"config", b"index", b"shallow"].contains(&path)
+                    }
+                    EntryKind::HardLink(_) | EntryKind::Link(_) | EntryKind::Special => false,
+                };
+                Ok(())
+            })
+            .map_err(|error| Error::start(format!("look at the repository {at}"), error))?;
+            Ok(sealed && expected.is_empty())
+        })
+        .await
+    }
+}
+
+/// What lay in the workspace before the repository came and is no file of it.
+fn untracked(prepared: &Prepared, mut found: Survey) -> Survey {
+    found.changes.retain(|change| {
+        change.now.is_some()
+            && prepared
+                .files
+                .binary_search_by(|file| file.path.cmp(&change.path))
+                .is_err()
+    });
+    found
+}
