@@ -33,6 +33,16 @@ pub enum Error {
         #[source]
         source: Option<Cause>,
     },
+    /// The image cannot be had.
+    #[error("cannot get the image `{image}`: {problem}")]
+    Image {
+        /// Its name.
+        image: String,
+        /// What is wrong, in the registry's words where it has some.
+        problem: String,
+        /// What the user can do about it.
+        hint: String,
+    },
     /// The place went away, or stopped answering, while it was used.
     #[error("lost the sandbox while trying to {operation}")]
     Lost {
@@ -63,9 +73,10 @@ impl Error {
     /// Row of the failure table.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Start { .. } | Self::Repository { .. } | Self::Unsupported { .. } => {
-                FailureKind::EnvironmentStart
-            }
+            Self::Start { .. }
+            | Self::Repository { .. }
+            | Self::Image { .. }
+            | Self::Unsupported { .. } => FailureKind::EnvironmentStart,
             Self::Lost { .. } => FailureKind::EnvironmentLost,
             Self::Disk { .. } => FailureKind::EnvironmentDisk,
             Self::Refused(_) => FailureKind::Internal,
@@ -75,7 +86,7 @@ impl Error {
     /// What the user can do about it, where something is known to help.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Repository { hint, .. } => Some(hint),
+            Self::Repository { hint, .. } | Self::Image { hint, .. } => Some(hint),
             Self::Disk { .. } => {
                 Some("free some space, or point the sandboxes at another directory")
             }

@@ -157,7 +157,12 @@ pub trait Archives: Send + Sync {
 pub trait Backend: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> &Capabilities;
-    /// Starts a place within `deadline`; nothing is left behind when it fails.
+    /// Gets ready what a start needs and may take long, an image above all; a start that was not prepared does it itself.
+    fn prepare<'a>(&'a self, spec: &'a PlaceSpec) -> BoxFuture<'a, Result<(), Error>> {
+        let _ = spec;
+        Box::pin(std::future::ready(Ok(())))
+    }
+    /// Starts a place within `deadline`, which begins when it is prepared; nothing is left behind when it fails.
     fn start<'a>(
         &'a self,
         spec: &'a PlaceSpec,
@@ -189,6 +194,10 @@ pub trait Place: Send + Sync {
     fn shares_host_files(&self) -> bool;
     /// A file, as seen inside, where the agent's shell can keep its state between two lives.
     fn shell_state(&self) -> &str;
+    /// How many times something in it was killed for memory, as far as the backend has heard.
+    fn memory_kills(&self) -> u64 {
+        0
+    }
     /// A directory on the host that belongs to this place alone, lives as long as it does, and is never visible inside.
     fn private_directory(&self) -> PathBuf;
     /// Runs a program.

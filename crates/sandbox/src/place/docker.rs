@@ -8,11 +8,15 @@ mod call;
 mod channel;
 mod connect;
 mod container;
+mod context;
 mod create;
+mod credentials;
 mod exec;
 mod image;
 mod labels;
 mod limits;
+mod memory;
+mod pull;
 mod state;
 mod sweeps;
 
@@ -32,12 +36,15 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 
 pub use self::connect::{EngineInfo, ProbeError, probe};
+pub use self::context::ContextError;
+pub use self::image::Pull;
 
 use self::boot::Report;
 use self::channel::Held;
 use self::container::Container;
-use self::image::Image;
+use self::image::{Image, Images, Source};
 use self::limits::Plan;
+use self::memory::Kills;
 use self::sweeps::Sweeps;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
@@ -59,6 +66,8 @@ pub struct DockerSettings {
     pub root: PathBuf,
     /// Image for rows that name none.
     pub image: Option<String>,
+    /// When images are pulled.
+    pub pull: Pull,
     /// Platform of images, `os/architecture`; `None` is the engine's own.
     pub platform: Option<String>,
     /// User that commands run as, `name`, `uid` or `uid:gid`; `None` is the image's own.
@@ -77,6 +86,7 @@ impl DockerSettings {
         Self {
             root: root.into(),
             image: None,
+            pull: Pull::default(),
             platform: None,
             user: None,
             capabilities: Vec::new(),
@@ -93,6 +103,8 @@ pub struct Docker {
     capabilities: Capabilities,
     processors: Option<f64>,
     platform: String,
+    images: Images,
+    kills: Arc<Kills>,
     starts: Semaphore,
     removals: Semaphore,
     alive: Mutex<HashMap<PlaceId, Weak<Container>>>,
@@ -119,11 +131,20 @@ impl Docker {
     fn new(engine: bollard::Docker, settings: DockerSettings, info: &SystemInfo) -> Self {
         let processors = info.ncpu.and_then(|number| i32::try_from(number).ok());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let platform = settings.platform.clone().unwrap_or_else(|| platform(info));
+        let images = Images::new(Source {
+            docker: engine.clone(),
+            policy: settings.pull,
+            platform: platform.clone(),
+            configuration: credentials::directory(),
+        });
         Self {
+            images,
+            kills: Kills::listen(engine.clone()),
             engine,
             capabilities: capabilities(info),
             processors: processors.map(f64::from),
-            platform: settings.platform.clone().unwrap_or_else(|| platform(info)),
+            platform,
             settings,
             starts: Semaphore::new(cores),
             removals: Semaphore::new(REMOVALS),
@@ -131,18 +152,31 @@ impl Docker {
         }
     }
 
-    async fn prepare(&self, spec: &PlaceSpec) -> Result<Image, Error> {
+    /// Name of a place's image.
+    fn image_name<'a>(&'a self, spec: &'a PlaceSpec) -> Result<&'a str, Error> {
         let name = spec.image.as_ref().or(self.settings.image.as_ref());
-        let Some(name) = name else {
-            return Err(Error::Unsupported {
-                message: String::from(
-                    "the docker sandbox needs an image and the row names none: give one with --image",
-                ),
-            });
-        };
-        image::inspect(&self.engine, name)
-            .await?
-            .ok_or_else(|| Error::start("start a container", format!("there is no image `{name}`")))
+        name.map(String::as_str).ok_or_else(|| Error::Unsupported {
+            message: String::from(
+                "the docker sandbox needs an image and the row names none: give one with --image",
+            ),
+        })
+    }
+
+    async fn start_place(
+        &self,
+        spec: &PlaceSpec,
+        deadline: Duration,
+    ) -> Result<Arc<Container>, Error> {
+        let name = self.image_name(spec)?;
+        let image = self.images.get(name).await?;
+        match self.bring_up(spec, &image, deadline).await {
+            // Somebody has removed it in the meantime.
+            Err(Error::Image { .. }) => {
+                let image = self.images.get_again(name).await?;
+                self.bring_up(spec, &image, deadline).await
+            }
+            other => other,
+        }
     }
 
     async fn bring_up(
@@ -190,6 +224,7 @@ impl Docker {
             main: tokio::sync::Mutex::new(Some(main)),
             held: Arc::new(Held::default()),
             sweeps: Sweeps::new(self.engine.clone(), id.0.clone()),
+            kills: Arc::clone(&self.kills),
             stopped: AtomicBool::new(false),
         });
         self.alive().insert(id.clone(), Arc::downgrade(&container));
@@ -229,6 +264,19 @@ impl Docker {
                 Err(failure) if plan.limits_disk() && failure.message().contains("storage-opt") => {
                     let explicit = spec.limits.disk.is_some_and(|limit| limit.explicit);
                     plan = plan.without_disk(explicit, self.settings.best_effort_limits)?;
+                }
+                Err(failure)
+                    if failure.status() == Some(404)
+                        && failure
+                            .message()
+                            .to_ascii_lowercase()
+                            .contains("no such image") =>
+                {
+                    return Err(Error::Image {
+                        image: image.id.clone(),
+                        problem: failure.to_string(),
+                        hint: String::from("do not remove images while a run uses them"),
+                    });
                 }
                 Err(failure) => {
                     return Err(failure.starting(format!("create the container {}", id.0)));
@@ -281,6 +329,7 @@ impl Docker {
             .await
             .map_err(|late| Error::lost(format!("remove the container {}", id.0), late))?;
         self.delete(id, until).await?;
+        self.kills.forget(&id.0);
         match known {
             Some(container) => {
                 container.held.clear();
@@ -407,14 +456,20 @@ impl Backend for Docker {
         &self.capabilities
     }
 
+    fn prepare<'a>(&'a self, spec: &'a PlaceSpec) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let name = self.image_name(spec)?;
+            self.images.get(name).await.map(|_| ())
+        })
+    }
+
     fn start<'a>(
         &'a self,
         spec: &'a PlaceSpec,
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>> {
         Box::pin(async move {
-            let image = self.prepare(spec).await?;
-            let container = self.bring_up(spec, &image, deadline).await?;
+            let container = self.start_place(spec, deadline).await?;
             Ok(container as Arc<dyn Place>)
         })
     }

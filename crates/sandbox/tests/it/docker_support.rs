@@ -129,14 +129,19 @@ pub(crate) async fn hold_main(place: &Arc<dyn Place>) -> Channel {
     channel
 }
 
-/// Sends a line, and reads the line that comes back.
-pub(crate) async fn ask(channel: &mut Channel, line: &str) -> String {
+/// Sends a line.
+pub(crate) async fn send(channel: &mut Channel, line: &str) {
     channel
         .input
         .write_all(format!("{line}\n").as_bytes())
         .await
         .unwrap();
     channel.input.flush().await.unwrap();
+}
+
+/// Sends a line, and reads the line that comes back.
+pub(crate) async fn ask(channel: &mut Channel, line: &str) -> String {
+    send(channel, line).await;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\n") {
         answer.push(

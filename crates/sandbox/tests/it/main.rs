@@ -9,7 +9,9 @@
 mod archived;
 mod basics;
 mod diffs;
+mod docker_images;
 mod docker_lifecycle;
+mod docker_limits;
 mod docker_support;
 mod files;
 mod hostile;

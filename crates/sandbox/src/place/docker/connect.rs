@@ -1,15 +1,23 @@
 //! Finding the engine, and asking what it is.
 
+use std::path::Path;
 use std::time::Duration;
 
-use bollard::Docker;
 use bollard::models::SystemInfo;
+use bollard::{API_DEFAULT_VERSION, Docker};
 use tokio::time::timeout;
+
+use super::context::{self, ContextError};
 
 /// How long an engine may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long it may take when a run depends on it: it may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where an engine usually listens.
+const SOCKET: &str = "/var/run/docker.sock";
+/// Seconds that any answer may take to begin; calls have their own, shorter deadlines.
+const TIMEOUT: u64 = 120;
 
 /// What an engine says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +38,9 @@ pub enum ProbeError {
     /// The address of the engine makes no sense.
     #[error("the address of the Docker engine cannot be used")]
     Address(#[source] bollard::errors::Error),
+    /// The configuration of Docker's command line names a context that cannot be used.
+    #[error("the Docker context cannot be used")]
+    Context(#[source] ContextError),
     /// The engine did not answer in time.
     #[error("the Docker engine does not answer within {} s", ANSWER.as_secs())]
     Silent,
@@ -45,6 +56,7 @@ impl ProbeError {
             Self::Address(_) => {
                 "set DOCKER_HOST to unix:///path/to/socket or tcp://host:port, or unset it"
             }
+            Self::Context(_) => "see `docker context ls`, or set DOCKER_HOST",
             Self::Silent => {
                 "see whether `docker version` answers, and restart the engine if it does not"
             }
@@ -55,12 +67,12 @@ impl ProbeError {
     }
 }
 
-/// Asks the engine at `DOCKER_HOST`, or at its usual socket.
+/// Asks the engine that Docker's command line would ask: at `DOCKER_HOST`, of the current context, or at the usual socket.
 ///
 /// # Errors
 /// When there is none, or it does not answer within 2 s.
 pub async fn probe() -> Result<EngineInfo, ProbeError> {
-    let docker = Docker::connect_with_defaults().map_err(ProbeError::Address)?;
+    let docker = client()?;
     let ask = async {
         let version = docker.version().await?;
         let info = docker.info().await?;
@@ -77,9 +89,35 @@ pub async fn probe() -> Result<EngineInfo, ProbeError> {
     }
 }
 
+/// A client for that engine.
+fn client() -> Result<Docker, ProbeError> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(host) = set("DOCKER_HOST") {
+        return Docker::connect_with_host(&host).map_err(ProbeError::Address);
+    }
+    let found = context::current(set("DOCKER_CONTEXT")).map_err(ProbeError::Context)?;
+    let client = match found {
+        Some(context) => match context.keys {
+            Some(keys) => Docker::connect_with_ssl(
+                &context.host,
+                &keys.join("key.pem"),
+                &keys.join("cert.pem"),
+                &keys.join("ca.pem"),
+                TIMEOUT,
+                API_DEFAULT_VERSION,
+            ),
+            None => Docker::connect_with_host(&context.host),
+        },
+        None if Path::new(SOCKET).exists() => Docker::connect_with_unix_defaults(),
+        // Podman's socket speaks the same language.
+        None => Docker::connect_with_podman_defaults(),
+    };
+    client.map_err(ProbeError::Address)
+}
+
 /// Connects to the same engine, with what it says of itself.
 pub(super) async fn ask() -> Result<(Docker, SystemInfo), ProbeError> {
-    let docker = Docker::connect_with_defaults().map_err(ProbeError::Address)?;
+    let docker = client()?;
     match timeout(PATIENCE, docker.info()).await {
         Err(_) => Err(ProbeError::Silent),
         Ok(answer) => Ok((docker, answer.map_err(ProbeError::Failed)?)),

@@ -13,12 +13,13 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::boot::{self, Report};
 use super::call;
 use super::channel::{self, Frames, Held, Input, Output, Sink};
 use super::exec::{self, NotStarted};
+use super::memory::Kills;
 use super::sweeps::Sweeps;
 use super::{archive, state};
 use crate::error::Error;
@@ -31,6 +32,9 @@ use crate::place::{
 const SHELL_STATE: &str = "/dev/shm/.shell-state";
 /// How long a container that was stopped may take to come back.
 const RESTART: Duration = Duration::from_mins(1);
+/// How often, and how many times, it is looked whether a container has come to its end.
+const LOOK: Duration = Duration::from_millis(20);
+const NOTICE: u32 = 25;
 /// Most bytes that a main process may say before it is there: what else it says is not ours.
 const GREETING: usize = 64 << 10;
 
@@ -50,6 +54,7 @@ pub(super) struct Container {
     pub(super) main: Mutex<Option<Main>>,
     pub(super) held: Arc<Held>,
     pub(super) sweeps: Arc<Sweeps>,
+    pub(super) kills: Arc<Kills>,
     /// Whether it was ended on request, so that it may be started again.
     pub(super) stopped: AtomicBool,
 }
@@ -96,7 +101,7 @@ pub(super) async fn bring_up(
             break;
         }
     }
-    let state = state::ask(docker, name).await?;
+    let state = state::ask(docker, name, false).await?;
     let said = String::from_utf8_lossy(&said).trim().to_owned();
     let mut problem = format!(
         "the image's /bin/sh did not start as a shell: {}",
@@ -151,6 +156,12 @@ impl Container {
         &self.id.0
     }
 
+    async fn ask_state(&self) -> Result<PlaceState, Error> {
+        // What was stopped on request was killed for that.
+        let killed = self.kills.of(self.name()) > 0 && !self.stopped.load(Ordering::SeqCst);
+        state::ask(&self.docker, self.name(), killed).await
+    }
+
     async fn open_channel(&self, launch: &Launch) -> Result<Channel, Error> {
         let operation = || format!("start a program in the sandbox {}", self.name());
         if self.stopped.load(Ordering::SeqCst) {
@@ -174,10 +185,15 @@ impl Container {
 
     /// Why a program was not started: mostly since there is no container any more.
     async fn explain(&self, not_started: NotStarted, operation: String) -> Error {
-        match state::ask(&self.docker, self.name()).await {
-            Ok(PlaceState::Running) | Err(_) => not_started.losing(operation),
-            Ok(state) => Error::lost(operation, state::explained(state)),
+        // The engine notices the end of a container later than those who try to use it.
+        for _ in 0..NOTICE {
+            match self.ask_state().await {
+                Ok(PlaceState::Running) => sleep(LOOK).await,
+                Ok(state) => return Error::lost(operation, state::explained(state)),
+                Err(_) => break,
+            }
         }
+        not_started.losing(operation)
     }
 
     /// Brings back a container that was stopped: its files are still there.
@@ -223,10 +239,10 @@ impl Container {
         let operation = || format!("end the processes of the sandbox {}", self.name());
         let until = Instant::now() + deadline;
         while Instant::now() < until {
-            match state::ask(&self.docker, self.name()).await? {
+            match self.ask_state().await? {
                 PlaceState::Exited { .. } | PlaceState::Gone => return Ok(()),
                 PlaceState::Running | PlaceState::Paused => {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
+                    sleep(LOOK / 4).await;
                 }
             }
         }
@@ -273,6 +289,10 @@ impl Place for Container {
         SHELL_STATE
     }
 
+    fn memory_kills(&self) -> u64 {
+        self.kills.of(self.name())
+    }
+
     fn private_directory(&self) -> PathBuf {
         self.private.clone()
     }
@@ -286,6 +306,6 @@ impl Place for Container {
     }
 
     fn state<'a>(&'a self) -> BoxFuture<'a, Result<PlaceState, Error>> {
-        Box::pin(state::ask(&self.docker, self.name()))
+        Box::pin(self.ask_state())
     }
 }

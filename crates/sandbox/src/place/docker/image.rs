@@ -1,15 +1,37 @@
 //! Images: what is known of one, and who waits for which.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::ImageInspect;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use serde::{Deserialize, Serialize};
+
+use tokio::task::JoinSet;
 
 use super::call;
+use super::pull;
 use crate::error::Error;
 
 /// How long the engine may take to say what it knows of an image.
 const ANSWER: Duration = Duration::from_secs(30);
+
+/// When images are pulled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pull {
+    /// Never: what the engine has must do.
+    Never,
+    /// Those that the engine does not have.
+    #[default]
+    Missing,
+    /// Each once in every run.
+    Always,
+}
 
 /// An image that the engine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +43,8 @@ pub(super) struct Image {
     /// Directory that its programs start in.
     pub(super) workdir: Option<String>,
     environment: Vec<String>,
+    /// `os/architecture`.
+    platform: String,
 }
 
 impl Image {
@@ -34,6 +58,11 @@ impl Image {
                 .working_dir
                 .filter(|directory| !directory.is_empty() && directory != "/"),
             environment: config.env.unwrap_or_default(),
+            platform: format!(
+                "{}/{}",
+                found.os.unwrap_or_default(),
+                found.architecture.unwrap_or_default()
+            ),
             id,
         }
     }
@@ -44,13 +73,185 @@ impl Image {
             .iter()
             .any(|one| one.split('=').next() == Some(name))
     }
+
+    /// Whether it is made for a platform, whose variant the engine itself looks at.
+    fn is_for(&self, platform: &str) -> bool {
+        let mut wanted = platform.split('/');
+        let mut has = self.platform.split('/');
+        (wanted.next(), wanted.next()) == (has.next(), has.next())
+    }
+}
+
+/// Why an image cannot be had. It is the same for all who wait for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Nothing that waiting would change.
+    Refused {
+        /// What is wrong, in the registry's or the engine's words.
+        problem: String,
+        /// What the user can do.
+        hint: String,
+    },
+    /// It did not work, also when tried again.
+    Failed {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The engine's disk is full.
+    Full,
+}
+
+impl Trouble {
+    fn error(self, image: &str) -> Error {
+        let (problem, hint) = match self {
+            Self::Full => {
+                return Error::Disk {
+                    operation: format!("pull the image `{image}`"),
+                };
+            }
+            Self::Refused { problem, hint } => (problem, hint),
+            Self::Failed { problem } => (
+                problem,
+                String::from("see whether `docker pull` brings the image, and try again then"),
+            ),
+        };
+        Error::Image {
+            image: image.to_owned(),
+            problem,
+            hint,
+        }
+    }
+}
+
+type Job = Shared<BoxFuture<'static, Result<Arc<Image>, Trouble>>>;
+
+/// How images are had.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub(super) docker: Docker,
+    pub(super) policy: Pull,
+    /// Platform that they have to be made for.
+    pub(super) platform: String,
+    /// Directory of the user's Docker configuration.
+    pub(super) configuration: Option<PathBuf>,
+}
+
+/// The images of a run: each is looked for, or pulled, once, however many wait for it.
+pub(super) struct Images {
+    source: Source,
+    jobs: Mutex<HashMap<String, Job>>,
+}
+
+impl Images {
+    pub(super) fn new(source: Source) -> Self {
+        Self {
+            source,
+            jobs: Mutex::default(),
+        }
+    }
+
+    /// The image of a name.
+    ///
+    /// # Errors
+    /// `Image` with the registry's answer, `Disk` when there is no room for it.
+    pub(super) async fn get(&self, name: &str) -> Result<Arc<Image>, Error> {
+        let job = self.job(name);
+        let done = job.clone().await;
+        if let Err(Trouble::Failed { .. } | Trouble::Full) = &done {
+            // Who comes later may have more luck; who waited has waited long enough.
+            self.forget(name, &job);
+        }
+        done.map_err(|trouble| trouble.error(name))
+    }
+
+    /// Looks for the image again: the engine no longer has what it had.
+    pub(super) async fn get_again(&self, name: &str) -> Result<Arc<Image>, Error> {
+        self.jobs().remove(name);
+        self.get(name).await
+    }
+
+    fn job(&self, name: &str) -> Job {
+        let mut jobs = self.jobs();
+        if let Some(job) = jobs.get(name) {
+            return job.clone();
+        }
+        let (source, subject) = (self.source.clone(), name.to_owned());
+        // Its own task: the one who asked first may stop waiting.
+        let mut task = JoinSet::new();
+        task.spawn(async move { obtain(&source, &subject).await });
+        let job = async move {
+            let problem = match task.join_next().await {
+                Some(Ok(done)) => return done,
+                Some(Err(panic)) => panic.to_string(),
+                None => String::from("nothing was done"),
+            };
+            Err(Trouble::Failed { problem })
+        };
+        let job = job.boxed().shared();
+        jobs.insert(name.to_owned(), job.clone());
+        job
+    }
+
+    fn forget(&self, name: &str, failed: &Job) {
+        let mut jobs = self.jobs();
+        if jobs.get(name).is_some_and(|job| job.ptr_eq(failed)) {
+            jobs.remove(name);
+        }
+    }
+
+    fn jobs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Job>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn obtain(source: &Source, name: &str) -> Result<Arc<Image>, Trouble> {
+    let found = inspect(&source.docker, name).await?;
+    let fits = found
+        .as_ref()
+        .is_some_and(|image| image.is_for(&source.platform));
+    match (source.policy, found) {
+        (Pull::Never | Pull::Missing, Some(image)) if fits => return Ok(Arc::new(image)),
+        (Pull::Never, Some(image)) => return Err(other_platform(&image, &source.platform)),
+        (Pull::Never, None) => {
+            return Err(Trouble::Refused {
+                problem: String::from("the engine does not have it, and it is not to be pulled"),
+                hint: String::from("build or load it, or let it be pulled with --pull missing"),
+            });
+        }
+        (Pull::Missing | Pull::Always, _) => {}
+    }
+    pull::run(source, name).await?;
+    match inspect(&source.docker, name).await? {
+        Some(image) if image.is_for(&source.platform) => Ok(Arc::new(image)),
+        Some(image) => Err(other_platform(&image, &source.platform)),
+        None => Err(Trouble::Failed {
+            problem: String::from("it was pulled, but the engine does not have it"),
+        }),
+    }
+}
+
+fn other_platform(image: &Image, platform: &str) -> Trouble {
+    Trouble::Refused {
+        problem: format!("it is made for {}, not for {platform}", image.platform),
+        hint: String::from(
+            "use an image for this platform, or ask for the image's own with --platform where the engine emulates it",
+        ),
+    }
 }
 
 /// What the engine knows of an image; `None` when it has none of that name.
-pub(super) async fn inspect(docker: &Docker, name: &str) -> Result<Option<Image>, Error> {
+async fn inspect(docker: &Docker, name: &str) -> Result<Option<Image>, Trouble> {
     match call::within(ANSWER, docker.inspect_image(name)).await {
         Ok(found) => Ok(Some(Image::new(name, found))),
         Err(failure) if failure.status() == Some(404) => Ok(None),
-        Err(failure) => Err(failure.starting(format!("look for the image `{name}`"))),
+        Err(failure) if failure.status() == Some(400) => Err(Trouble::Refused {
+            problem: failure.to_string(),
+            hint: String::from(
+                "write it as `registry/name:tag` or `name@sha256:…`, in small letters",
+            ),
+        }),
+        Err(failure) => Err(Trouble::Failed {
+            problem: failure.to_string(),
+        }),
     }
 }

@@ -44,6 +44,16 @@ pub(super) fn filter() -> HashMap<String, Vec<String>> {
     )])
 }
 
+/// Filter for the containers of this process.
+pub(super) fn own_filter() -> HashMap<String, Vec<String>> {
+    let own = [
+        format!("{PROJECT}={PROJECT_VALUE}"),
+        format!("{BOOT}={}", processes::boot_id()),
+        format!("{PID}={}", std::process::id()),
+    ];
+    HashMap::from([("label".to_owned(), own.to_vec())])
+}
+
 /// Whether the container's runner is known to be gone. Of another machine's runners nothing is known, and their containers stay.
 pub(super) fn is_orphan(labels: &HashMap<String, String>) -> bool {
     let is = |key: &str, value: &str| labels.get(key).is_some_and(|found| found == value);

@@ -6,6 +6,13 @@ set -- ${l##*)}
 st=$1 pp=$2 at=${20}
 [ "$at" ]
 }
+# Whether a process is the worker of the main process, which has its input, or has it put aside while it runs a command.
+worker() {
+for f in 8 10 11 12 13; do
+[ "/proc/$1/fd/$f" -ef /proc/1/fd/8 ] && return 0
+done
+return 1
+}
 sweep() {
 since=0
 look "$1" && since=$at
@@ -21,11 +28,17 @@ case "$family" in *" $p "*) continue ;; esac
 look "$p" || continue
 [ "$st" = Z ] && continue
 case "$family" in
-*" $pp "*) ;;
+*" $pp "*)
+# As long as it has a worker, stopped or not, the main process waits for children, and buries everybody's.
+if [ "$pp" = 1 ] && worker "$p"; then
+kill -STOP "$p"
+family="$family$p " grown=1
+continue
+fi
+;;
 *)
-# An orphan may be anybody's: not what is older, nor the main process's own worker, which has its streams.
-[ "$pp" = 1 ] && [ "$at" -ge "$since" ] || continue
-[ -e "/proc/$p/fd/8" ] && [ -e "/proc/$p/fd/9" ] && continue
+# An orphan may be anybody's, but not if it is older.
+[ "$pp" = 1 ] && [ "$at" -ge "$since" ] && ! worker "$p" || continue
 ;;
 esac
 family="$family$p " grown=1 found="$found $p"

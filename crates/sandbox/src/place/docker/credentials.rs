@@ -1,0 +1,231 @@
+//! Credentials for registries, as Docker's own command line keeps them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bollard::auth::DockerCredentials;
+use serde::Deserialize;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long a helper may take: some ask a keyring, some a service.
+const HELPER: Duration = Duration::from_secs(30);
+
+/// Where the default registry's credentials are kept.
+const HUB: &str = "https://index.docker.io/v1/";
+/// The user's name by which a helper says that the secret is a token.
+const TOKEN: &str = "<token>";
+
+/// What matters here of `config.json`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Configuration {
+    auths: HashMap<String, Entry>,
+    cred_helpers: HashMap<String, String>,
+    creds_store: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    auth: String,
+    username: String,
+    password: String,
+    identitytoken: String,
+}
+
+/// What a helper answers.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    username: String,
+    secret: String,
+}
+
+/// Directory of the user's Docker configuration.
+pub(super) fn directory() -> Option<PathBuf> {
+    let given = std::env::var_os("DOCKER_CONFIG").filter(|path| !path.is_empty());
+    given.map(PathBuf::from).or_else(|| {
+        let home = std::env::var_os("HOME").filter(|path| !path.is_empty())?;
+        Some(PathBuf::from(home).join(".docker"))
+    })
+}
+
+/// Credentials for the registry of an image; `None` where there are none, and the registry is asked without.
+///
+/// # Errors
+/// When a file or a helper that should have some cannot be used, as one line.
+pub(super) async fn find(
+    directory: Option<&Path>,
+    registry: &str,
+) -> Result<Option<DockerCredentials>, String> {
+    let Some(directory) = directory else {
+        return Ok(None);
+    };
+    let path = directory.join("config.json");
+    let text = match tokio::fs::read(&path).await {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
+        Ok(text) => text,
+    };
+    let configuration: Configuration = serde_json::from_slice(&text)
+        .map_err(|error| format!("{} cannot be understood: {error}", path.display()))?;
+    let address = address(registry);
+    let helper = configuration
+        .cred_helpers
+        .iter()
+        .find(|(key, _)| is_same(key, registry))
+        .map(|(_, helper)| helper)
+        .or(configuration.creds_store.as_ref());
+    if let Some(helper) = helper
+        && let Some(found) = ask(helper, address).await?
+    {
+        return Ok(Some(found));
+    }
+    let entry = configuration
+        .auths
+        .iter()
+        .find(|(key, _)| is_same(key, registry))
+        .map(|(_, entry)| entry);
+    Ok(entry.and_then(|entry| stored(entry, address)))
+}
+
+/// What helpers and `auths` call a registry.
+fn address(registry: &str) -> &str {
+    if registry == "docker.io" {
+        HUB
+    } else {
+        registry
+    }
+}
+
+/// Keys may be hosts or addresses, and the default registry has several names.
+fn is_same(key: &str, registry: &str) -> bool {
+    let key = key
+        .trim_start_matches("https://")
+        .trim_start_matches("http://");
+    let host = key.split('/').next().unwrap_or_default();
+    match host {
+        "index.docker.io" | "registry-1.docker.io" => registry == "docker.io",
+        host => host == registry,
+    }
+}
+
+fn stored(entry: &Entry, address: &str) -> Option<DockerCredentials> {
+    let (mut username, mut password) = (entry.username.clone(), entry.password.clone());
+    if !entry.auth.is_empty() {
+        let decoded = STANDARD.decode(&entry.auth).ok()?;
+        let text = String::from_utf8(decoded).ok()?;
+        let (name, secret) = text.split_once(':')?;
+        name.clone_into(&mut username);
+        secret.trim_end_matches('\0').clone_into(&mut password);
+    }
+    let token = Some(entry.identitytoken.clone()).filter(|token| !token.is_empty());
+    if username.is_empty() && token.is_none() {
+        return None;
+    }
+    Some(DockerCredentials {
+        username: Some(username),
+        password: Some(password),
+        identitytoken: token,
+        serveraddress: Some(address.to_owned()),
+        ..DockerCredentials::default()
+    })
+}
+
+/// Asks a helper program; `None` when it has nothing for the registry.
+async fn ask(helper: &str, address: &str) -> Result<Option<DockerCredentials>, String> {
+    let program = format!("docker-credential-{helper}");
+    let failed = |what: String| format!("the credential helper {program} {what}");
+    let mut child = Command::new(&program)
+        .arg("get")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| failed(format!("cannot be run: {error}")))?;
+    if let Some(mut input) = child.stdin.take() {
+        // One that does not read says so by its exit code.
+        let _ = input.write_all(address.as_bytes()).await;
+    }
+    let output = match timeout(HELPER, child.wait_with_output()).await {
+        Err(_) => return Err(failed(format!("does not answer in {} s", HELPER.as_secs()))),
+        Ok(output) => output.map_err(|error| failed(format!("failed: {error}")))?,
+    };
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if said.contains("credentials not found") {
+            return Ok(None);
+        }
+        return Err(failed(format!("failed: {said}")));
+    }
+    let answer: Answer = serde_json::from_slice(&output.stdout)
+        .map_err(|_| failed("answered something else than credentials".to_owned()))?;
+    let mut credentials = DockerCredentials {
+        serveraddress: Some(address.to_owned()),
+        ..DockerCredentials::default()
+    };
+    if answer.username == TOKEN {
+        credentials.identitytoken = Some(answer.secret);
+    } else {
+        credentials.username = Some(answer.username);
+        credentials.password = Some(answer.secret);
+    }
+    Ok(Some(credentials))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configuration(text: &str) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("config.json"), text).unwrap();
+        directory
+    }
+
+    async fn named(text: &str, registry: &str) -> Option<(String, String)> {
+        let directory = configuration(text);
+        let found = find(Some(directory.path()), registry).await.unwrap()?;
+        Some((found.username?, found.password?))
+    }
+
+    #[tokio::test]
+    async fn stored_credentials_go_to_their_registry_alone() {
+        // user:pa:ss
+        let text = r#"{"auths": {"https://index.docker.io/v1/": {"auth": "dXNlcjpwYTpzcw=="}, "localhost:5000": {"username": "a", "password": "b"}, "empty": {}}}"#;
+        let user = Some(("user".to_owned(), "pa:ss".to_owned()));
+        assert_eq!(named(text, "docker.io").await, user);
+        let other = Some(("a".to_owned(), "b".to_owned()));
+        assert_eq!(named(text, "localhost:5000").await, other);
+        assert_eq!(named(text, "localhost:5001").await, None);
+        assert_eq!(named(text, "empty").await, None);
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_none_and_a_broken_one_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(find(Some(directory.path()), "x").await, Ok(None));
+        assert_eq!(find(None, "x").await, Ok(None));
+        let directory = configuration("{");
+        let error = find(Some(directory.path()), "x").await.unwrap_err();
+        assert!(error.contains("config.json"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_helper_that_is_not_there_is_named() {
+        let directory = configuration(r#"{"credHelpers": {"r.example": "no-such-helper"}}"#);
+        let error = find(Some(directory.path()), "r.example").await.unwrap_err();
+        assert!(
+            error.contains("docker-credential-no-such-helper"),
+            "{error}"
+        );
+        assert_eq!(find(Some(directory.path()), "other").await, Ok(None));
+    }
+}
