@@ -18,7 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import docker_floor
+
 HERE = Path(__file__).resolve().parent
+BASE, IMAGE = "patchmill-base:bookworm", "patchmill-bench:1"
 CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
 
@@ -50,6 +53,19 @@ def make_instances(directory, count):
     return sorted((directory / "repos").iterdir())
 
 
+def make_image(directory, repository):
+    """An image with one of the tiny repositories at /testbed, and the rows of a dataset whose instances all start from it."""
+    context = directory / "image"
+    shutil.copytree(repository, context / "testbed")
+    (context / "Dockerfile").write_text(f"FROM {BASE}\nCOPY testbed /testbed\nWORKDIR /testbed\n")
+    subprocess.run(["docker", "build", "-q", "-t", IMAGE, context], env={**CLEAN, "DOCKER_BUILDKIT": "0"}, check=True, stdout=subprocess.DEVNULL)
+    commit = git(repository, "rev-parse", "HEAD")
+    for count in (1, 24, 40):
+        rows = [{"instance_id": f"bench__docker-{number:04d}", "repo": "bench/docker", "base_commit": commit, "image": IMAGE, "workdir": "/testbed",
+                 "problem_statement": "Add a comment to pkg/mod1.py."} for number in range(count)]
+        (directory / f"docker-{count}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 class Stub:
     """The stub model server, for as long as the benchmark runs."""
 
@@ -73,8 +89,7 @@ class Bench:
     def floor(self, instances, workers, steps, latency=0, output=0):
         """Wall and processor seconds of the floor."""
         commands = self.scratch / "commands"
-        commands.write_text(subprocess.run([sys.executable, HERE / "stub_model.py", "--commands", str(steps), str(output)],
-                                           check=True, capture_output=True, text=True).stdout)
+        commands.write_text("\n".join(self.commands(steps, output)) + "\n")
         clones = self.scratch / "clones"
         clones.mkdir()
         done = subprocess.run([self.floor_program, str(workers), str(latency), commands, clones, *self.repositories[:instances]],
@@ -82,18 +97,19 @@ class Bench:
         shutil.rmtree(clones)
         return tuple(map(float, done.stdout.split()))
 
-    def run(self, instances, workers, steps, latency=0, output=0, keep=False):
+    def run(self, instances, workers, steps, latency=0, output=0, keep=False, sandbox="local"):
         """Wall seconds, processor seconds of everything it started, and the runner's own peak resident bytes."""
         out = self.scratch / "run"
-        arguments = [self.runner, "run", "--dataset", self.scratch / f"rows-{instances}.jsonl", "--repos", self.scratch / "repos",
-                     "--model", f"openai:stub-s{steps}-l{latency}-o{output}", "--base-url", self.stub.address, "--sandbox", "local",
+        rows = self.scratch / f"{'rows' if sandbox == 'local' else sandbox}-{instances}.jsonl"
+        arguments = [self.runner, "run", "--dataset", rows, "--repos", self.scratch / "repos",
+                     "--model", f"openai:stub-s{steps}-l{latency}-o{output}", "--base-url", self.stub.address, "--sandbox", sandbox,
                      "--workers", str(workers), "--max-steps", str(steps + 10), "--no-stuck-detection", "--no-must-patch", "--out", out, "--format", "json"]
         start, cpu_before = time.monotonic(), self.children_cpu()
         process = subprocess.Popen(list(map(str, arguments)), env={**CLEAN, "OPENAI_API_KEY": "unused"}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         peak = 0
         with open(f"/proc/{process.pid}/status", "rb", buffering=0) as status:
-            while process.poll() is None and latency:
+            while process.poll() is None and (latency or sandbox != "local"):
                 status.seek(0)
                 try:
                     peak = max(peak, *(int(line.split()[1]) * 1024 for line in status.read().splitlines() if line.startswith(b"VmHWM")), 0)
@@ -122,6 +138,28 @@ class Bench:
         return [statistics.median(column) for column in zip(*rows)]
 
 
+    def containers(self):
+        """Batches in containers against the same work straight through the engine's socket."""
+        make_image(self.scratch, self.repositories[0])
+        for instances in (24, 40):
+            commands = self.commands(20)
+            rows = []
+            for _ in range(self.repeats):
+                wall, _, peak = self.run(instances, 8, 20, sandbox="docker")
+                rows.append((wall, peak, docker_floor.batch(IMAGE, instances, 8, commands)))
+            wall, peak, floor = (statistics.median(column) for column in zip(*rows))
+            print(f"docker   {instances} x 20 steps, 8 workers, no latency: {wall:.2f} s wall; floor {floor:.2f} s: ratio {wall / floor:.2f} (bar 1.3); "
+                  f"runner's peak memory {peak / 2**20:.1f} MiB", flush=True)
+        for name, command, bar in ((":", ":", 100), ("/bin/true", "/bin/true", 20)):
+            exec_time = statistics.median(docker_floor.execs(IMAGE, ["sh", "-c", command], 20))
+            print(f"docker   an exec of `{name}` through the API: {exec_time * 1000:.1f} ms", flush=True)
+
+    def commands(self, steps, output=0):
+        """The commands that the stub's model asks for."""
+        done = subprocess.run([sys.executable, HERE / "stub_model.py", "--commands", str(steps), str(output)], check=True, capture_output=True, text=True)
+        return done.stdout.splitlines()
+
+
 def step_gaps(trajectory):
     """Milliseconds between each reply and the request after it: what a step costs beside the model."""
     replied, gaps = None, []
@@ -141,7 +179,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runner", type=Path, default=HERE.parents[1] / "target/release/runner")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", default="", help="comma-separated scenarios: start,single,batch,latency,long")
+    parser.add_argument("--only", default="", help="comma-separated scenarios: start,single,batch,latency,long,docker")
     options = parser.parse_args()
     chosen = set(filter(None, options.only.split(",")))
     wanted = lambda name: not chosen or name in chosen
@@ -175,6 +213,11 @@ def main():
             first, last = statistics.mean(gaps[10:110]), statistics.mean(gaps[-100:])
             print(f"long     1 x 500 steps of 10 KB: {wall:.2f} s wall, {cpu:.2f} s cpu; a step beside the model: first hundred {first:.2f} ms, "
                   f"last hundred {last:.2f} ms; ratio {last / first:.2f} (bar 1.5)", flush=True)
+        if wanted("docker"):
+            if subprocess.run(["docker", "image", "inspect", BASE], capture_output=True).returncode:
+                print(f"docker   skipped: there is no image {BASE} here (`make images` makes it)", flush=True)
+            else:
+                bench.containers()
 
 
 if __name__ == "__main__":
