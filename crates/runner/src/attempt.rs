@@ -134,7 +134,7 @@ impl Life<'_> {
         self.log.line(format!(
             "attempt {} on {}",
             self.job.key,
-            self.context.backend.capabilities().backend
+            context.backend(entry).capabilities().backend
         ));
         let cancel = context.stop.cancel.clone();
         let labels = context.labels(&self.job.key, self.label());
@@ -193,7 +193,6 @@ impl Life<'_> {
     }
 
     async fn announce(&self, sandbox: &Sandbox) {
-        let backend = self.context.backend.capabilities().backend;
         self.log.line(format!(
             "sandbox {} stands at {}, commit {}",
             sandbox.id().0,
@@ -203,7 +202,7 @@ impl Life<'_> {
         self.reports
             .ready(
                 &self.job.key,
-                backend,
+                sandbox.backend(),
                 &sandbox.id().0,
                 sandbox.start_commit(),
             )

@@ -1,4 +1,4 @@
-//! Which sandbox backend a run gets.
+//! Which sandbox backends a run gets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sandbox::limits::Network;
 use sandbox::place::Backend;
 use sandbox::place::bubblewrap::Bubblewrap;
+use sandbox::place::docker::{Docker, DockerSettings};
 use sandbox::place::host::HostSettings;
 use sandbox::place::local::Local;
 
@@ -14,13 +15,13 @@ use crate::hidden;
 use crate::settings::{RunSettings, SandboxChoice};
 
 /// A backend and what people should know about it.
-pub struct Selected {
+struct Selected {
     /// The backend.
-    pub backend: Arc<dyn Backend>,
+    backend: Arc<dyn Backend>,
     /// Its name.
-    pub name: &'static str,
+    name: &'static str,
     /// One line for people, where it confines less than they may think.
-    pub warning: Option<String>,
+    warning: Option<String>,
 }
 
 /// Directory of the sandboxes: `scratch`, else one of this user's own among the temporary files.
@@ -34,40 +35,125 @@ pub fn root(scratch: Option<&PathBuf>) -> PathBuf {
     })
 }
 
-/// Takes the backend that `settings` ask for; `auto` takes bubblewrap where it works, else local.
+/// The backends of a run. Rows that name an image may get another one than rows that do not.
+pub struct Backends {
+    first: Selected,
+    images: Option<Selected>,
+}
+
+impl Backends {
+    /// The backend of a row that has an `image`, or has none.
+    pub fn of(&self, image: bool) -> &Arc<dyn Backend> {
+        match &self.images {
+            Some(images) if image => &images.backend,
+            _ => &self.first.backend,
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Backend>> {
+        self.selected().map(|selected| &selected.backend)
+    }
+
+    /// What people should know.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.selected()
+            .filter_map(|selected| selected.warning.as_deref())
+    }
+
+    fn selected(&self) -> impl Iterator<Item = &Selected> {
+        std::iter::once(&self.first).chain(&self.images)
+    }
+}
+
+/// Takes the backends that `settings` ask for. `auto` takes docker for rows with an image where an engine answers; for the others, and where none
+/// does, bubblewrap where it works, else local. `images` says of each row whether it has one.
 ///
 /// # Errors
 /// When the one asked for does not work here, or cannot enforce what the user asked for.
-pub async fn select(settings: &RunSettings) -> Result<Selected, Error> {
-    let selected = match settings.identity.sandbox {
-        SandboxChoice::Local => local(settings)?,
+pub async fn select(settings: &RunSettings, images: &[bool]) -> Result<Backends, Error> {
+    let backends = match settings.identity.sandbox {
+        SandboxChoice::Local => only(local(settings)?),
         SandboxChoice::Bubblewrap => {
-            bubblewrap(settings)
+            only(bubblewrap(settings)
                 .await
                 .map_err(|error| Error::Settings {
                     message: "bubblewrap does not work here".to_owned(),
                     hint: Some("install bubblewrap (`bwrap`) and allow unprivileged user namespaces, or use --sandbox local".to_owned()),
                     source: Some(Box::new(error)),
-                })?
+                })?)
         }
-        SandboxChoice::Docker => {
-            return Err(Error::Settings {
-                message: "the docker sandbox is not part of this version yet".to_owned(),
-                hint: Some("use --sandbox bubblewrap or --sandbox local".to_owned()),
-                source: None,
-            });
-        }
-        SandboxChoice::Auto => match bubblewrap(settings).await {
-            Ok(selected) => selected,
-            Err(error) => {
-                tracing::info!(error = chain(&error), "bubblewrap does not work here");
-                local(settings)?
-            }
-        },
+        SandboxChoice::Docker => only(docker(settings).await.map_err(unusable)?),
+        SandboxChoice::Auto => automatic(settings, images).await?,
     };
-    check_network(settings, &selected)?;
-    check_limits(settings, &selected)?;
-    Ok(selected)
+    for selected in backends.selected() {
+        check_network(settings, selected)?;
+        check_limits(settings, selected)?;
+    }
+    Ok(backends)
+}
+
+fn only(first: Selected) -> Backends {
+    Backends {
+        first,
+        images: None,
+    }
+}
+
+async fn automatic(settings: &RunSettings, images: &[bool]) -> Result<Backends, Error> {
+    let named = images.iter().filter(|&&image| image).count();
+    if named == 0 {
+        return Ok(only(on_the_host(settings).await?));
+    }
+    match docker(settings).await {
+        Ok(docker) if named == images.len() => Ok(only(docker)),
+        Ok(docker) => Ok(Backends {
+            first: on_the_host(settings).await?,
+            images: Some(docker),
+        }),
+        Err(error) => {
+            let mut first = on_the_host(settings).await?;
+            let rows = match named {
+                1 => "1 instance names an image".to_owned(),
+                _ => format!("{named} instances name an image"),
+            };
+            let missing = format!(
+                "{rows}, but containers cannot be had here ({}): their repositories are used on this machine",
+                chain(&error)
+            );
+            first.warning = Some(match first.warning {
+                Some(warning) => format!("{missing}; {warning}"),
+                None => missing,
+            });
+            Ok(only(first))
+        }
+    }
+}
+
+async fn on_the_host(settings: &RunSettings) -> Result<Selected, Error> {
+    match bubblewrap(settings).await {
+        Ok(selected) => Ok(selected),
+        Err(error) => {
+            let mut selected = local(settings)?;
+            if let Some(warning) = &mut selected.warning {
+                *warning = format!(
+                    "{warning}; bubblewrap does not work here: {}",
+                    chain(&error)
+                );
+            }
+            Ok(selected)
+        }
+    }
+}
+
+async fn docker(settings: &RunSettings) -> Result<Selected, sandbox::Error> {
+    let mut docker = DockerSettings::new(root(settings.operation.scratch.as_ref()));
+    docker.best_effort_limits = settings.operation.best_effort_limits;
+    Ok(Selected {
+        backend: Arc::new(Docker::connect(docker).await?),
+        name: "docker",
+        warning: None,
+    })
 }
 
 fn host_settings(settings: &RunSettings) -> HostSettings {

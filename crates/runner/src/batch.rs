@@ -10,6 +10,7 @@ use std::time::Duration;
 use dataset::Row;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use sandbox::place::Backend;
 use schema::InstanceId;
 
 pub use self::gradings::GradeSelection;
@@ -82,15 +83,15 @@ impl Batch {
     ) -> Result<Self, Error> {
         let preview = preview(&settings, &rows)?;
         let gradable = gradable_rows(&settings, &rows)?;
-        let backend = backends::select(&settings).await?;
-        let mut warnings: Vec<String> = backend.warning.iter().cloned().collect();
+        let backends = backends::select(&settings, &images(&rows)).await?;
+        let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
         warnings.extend(gradable.warning);
         let provider = model(&settings)?;
         let run = RunDirectory::new(&settings.run_directory);
         let spent = read_ledger(&run)?.usage().cost.unwrap_or_default();
         let plan_rows = plan_rows(&rows);
         let selected = selected(&plan_rows, settings.operation.samples);
-        let context = build::context(&settings, rows, &run, backend, Some(provider), spent)?;
+        let context = build::context(&settings, rows, &run, backends, Some(provider), spent)?;
 
         let store = take(&settings, &run, preview.before.as_ref())?;
         // Between the preview and the claim another runner may have finished something.
@@ -251,6 +252,13 @@ struct Gradable {
     warning: Option<String>,
 }
 
+/// Which rows name an image.
+fn images(rows: &[Row]) -> Vec<bool> {
+    rows.iter()
+        .map(|row| row.instance.image.is_some())
+        .collect()
+}
+
 /// Which rows can be graded; when they are to be and none can, that is an error.
 fn gradable_rows(settings: &RunSettings, rows: &[Row]) -> Result<Gradable, Error> {
     let specs: Vec<_> = rows.iter().map(|row| grade::spec(&row.answer)).collect();
@@ -308,7 +316,13 @@ fn policy(settings: &RunSettings, gradable: Vec<bool>) -> Policy {
 
 /// Removes what dead runs left; a living one's is never touched.
 async fn reap(context: &Context) {
-    let orphans = match context.backend.orphans().await {
+    for backend in context.backends.all() {
+        reap_in(backend.as_ref()).await;
+    }
+}
+
+async fn reap_in(backend: &dyn Backend) {
+    let orphans = match backend.orphans().await {
         Ok(orphans) => orphans,
         Err(error) => {
             tracing::warn!(error = chain(&error), "orphans could not be looked for");
@@ -316,10 +330,7 @@ async fn reap(context: &Context) {
         }
     };
     for orphan in orphans {
-        let removed = context
-            .backend
-            .remove(&orphan, Duration::from_secs(30))
-            .await;
+        let removed = backend.remove(&orphan, Duration::from_secs(30)).await;
         match removed {
             Ok(()) => tracing::info!(sandbox = orphan.0, "removed the sandbox of a dead run"),
             Err(error) => {

@@ -125,6 +125,11 @@ impl Sandbox {
         self.place.id()
     }
 
+    /// Name of the backend that it stands on.
+    pub fn backend(&self) -> &'static str {
+        self.backend.capabilities().backend
+    }
+
     /// Directory of the repository as the agent sees it.
     pub fn workdir(&self) -> &str {
         self.place.workdir()

@@ -15,6 +15,7 @@ use schema::{AttemptKey, FailureKind, Outcome};
 use secrecy::ExposeSecret;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::backends::Backends;
 use crate::dispatcher::Stop;
 use crate::error::{Error, chain};
 use crate::lease::{Lease, Leases};
@@ -75,7 +76,7 @@ pub struct Context {
     /// What counts as a test.
     pub classes: Arc<PathClasses>,
     /// Where sandboxes stand.
-    pub backend: Arc<dyn Backend>,
+    pub backends: Backends,
     /// Prepared repositories.
     pub repositories: Repositories,
     /// Sandboxes that stand.
@@ -178,12 +179,17 @@ impl Context {
         let lease = self
             .leases
             .start(
-                Arc::clone(&self.backend),
+                Arc::clone(self.backend(entry)),
                 spec,
                 self.operation.start_timeout,
             )
             .await?;
         Ok((lease, prepared))
+    }
+
+    /// Where sandboxes of the entry stand.
+    pub fn backend(&self, entry: &Entry) -> &Arc<dyn Backend> {
+        self.backends.of(entry.row.instance.image.is_some())
     }
 
     /// Labels of a sandbox for `purpose`, the attempt's directory name or a grading's.

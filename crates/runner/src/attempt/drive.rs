@@ -133,7 +133,11 @@ impl Life<'_> {
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),
-            sandbox: context.backend.capabilities().backend.to_owned(),
+            sandbox: context
+                .entry(self.job.row)
+                .map(|entry| context.backend(entry).capabilities().backend)
+                .unwrap_or_default()
+                .to_owned(),
             start_commit: sandbox
                 .map(|sandbox| sandbox.start_commit().to_owned())
                 .unwrap_or_default(),

@@ -8,7 +8,7 @@ use dataset::Row;
 use tokio::sync::Semaphore;
 
 use crate::attempt::context::{self, Context, Entry, Permits};
-use crate::backends::{self, Selected};
+use crate::backends::{self, Backends};
 use crate::dispatcher::Stop;
 use crate::error::Error;
 use crate::lease::Leases;
@@ -22,7 +22,7 @@ pub(super) fn context(
     settings: &RunSettings,
     rows: Vec<Row>,
     run: &RunDirectory,
-    selected: Selected,
+    backends: Backends,
     provider: Option<Arc<dyn model::Provider>>,
     spent: f64,
 ) -> Result<Context, Error> {
@@ -56,7 +56,7 @@ pub(super) fn context(
         settings: machine,
         checks: context::checks(&identity),
         classes: Arc::new(context::path_classes(&identity.paths)?),
-        backend: selected.backend,
+        backends,
         repositories: Repositories::new(root, kept(&operation)),
         leases: Arc::new(Leases::default()),
         permits: Permits {

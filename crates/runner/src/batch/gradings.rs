@@ -10,7 +10,7 @@ use schema::journal::{EmptyReason, PatchSummary, Seconds};
 use schema::{AttemptKey, InstanceId, Outcome, Prediction, RunEvent, Usage};
 
 use super::{
-    Batch, Work, before, build, gradable_rows, plan_rows, policy, reap, refuse_living, take,
+    Batch, Work, before, build, gradable_rows, images, plan_rows, policy, reap, refuse_living, take,
 };
 use crate::backends;
 use crate::clock;
@@ -59,11 +59,11 @@ impl Batch {
         let before = before(&settings, &run)?;
         refuse_living(&run)?;
         let can_be = gradable_rows(&settings, &rows)?;
-        let backend = backends::select(&settings).await?;
-        let mut warnings: Vec<String> = backend.warning.iter().cloned().collect();
+        let backends = backends::select(&settings, &images(&rows)).await?;
+        let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
         warnings.extend(can_be.warning);
         let plan_rows = plan_rows(&rows);
-        let context = build::context(&settings, rows, &run, backend, None, 0.0)?;
+        let context = build::context(&settings, rows, &run, backends, None, 0.0)?;
         let mut store = take(&settings, &run, before.as_ref())?;
         for prediction in predictions {
             import(&mut store, &plan_rows, prediction)?;

@@ -44,7 +44,7 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
     let options = resolved.options()?;
     let rows = rows(&options, &command.once, printer)?;
     let settled = resolve::settle(&resolved, &options, &command.once, Solver::Asked)?;
-    warn_about(&resolved, &options, &rows, printer);
+    warn_about(&resolved, &options, printer);
     let work = Work {
         settings: settled.at(run_directory(&options, &command.once)?),
         rows,
@@ -118,26 +118,13 @@ pub(super) fn default_directory(now: jiff::Timestamp, subject: Option<&Path>) ->
 }
 
 /// What people should know before anything starts.
-fn warn_about(resolved: &Resolved, options: &Options, rows: &[Row], printer: &Printer) {
+fn warn_about(resolved: &Resolved, options: &Options, printer: &Printer) {
     if let (Some(url), Some(Origin::ProjectFile(file))) =
         (&options.model.base_url, resolved.origin("base_url"))
     {
         printer.warn(&format!(
             "requests, and your key, go to {url}, as {} says",
             file.display()
-        ));
-    }
-    let images = rows
-        .iter()
-        .filter(|row| row.instance.image.is_some())
-        .count();
-    if images > 0 {
-        printer.warn(&format!(
-            "{} an image, but this version has no Docker sandboxes: their repositories are used on this machine",
-            match images {
-                1 => "1 instance names".to_owned(),
-                _ => format!("{images} instances name"),
-            }
         ));
     }
 }

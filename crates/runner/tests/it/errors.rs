@@ -27,7 +27,7 @@ fn a_preset_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn rows_that_name_images_and_servers_that_a_project_names_are_warned_about() {
+fn a_server_that_a_project_names_is_warned_about() {
     let place = Place::new().variable("OPENAI_API_KEY", "sk-secret");
     let base = place.repository("repo");
     place.write(
@@ -36,7 +36,7 @@ fn rows_that_name_images_and_servers_that_a_project_names_are_warned_about() {
     );
     let row = serde_json::json!({
         "instance_id": "a", "problem_statement": "b", "repo": "o/n", "repo_path": "repo",
-        "base_commit": base, "image_name": "registry.invalid/a:1",
+        "base_commit": base,
     });
     place.write("d.jsonl", row.to_string());
     let said = place.run(&[
@@ -50,4 +50,45 @@ fn rows_that_name_images_and_servers_that_a_project_names_are_warned_about() {
         "--dry-run",
     ]);
     insta::assert_snapshot!(said.all());
+}
+
+#[test]
+fn rows_with_images_are_worked_on_here_where_no_engine_answers_and_that_is_said() {
+    let place = Place::new().variable("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+    let base = place.repository("repo");
+    let row = serde_json::json!({
+        "instance_id": "a", "problem_statement": "b", "repo": "o/n", "repo_path": "repo",
+        "base_commit": base, "image": "registry.invalid/a:1",
+    });
+    place.write("d.jsonl", row.to_string());
+    place.write(
+        "s.jsonl",
+        "{\"text\": \"I have nothing to do.\"}\n".repeat(9),
+    );
+    let arguments = [
+        "run",
+        "--dataset",
+        "d.jsonl",
+        "--model",
+        "script:s.jsonl",
+        "--out",
+        "out",
+    ];
+    let said = place.run(&arguments);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let warning = "1 instance names an image, but containers cannot be had here";
+    assert!(said.err.contains(warning), "{}", said.err);
+
+    let said = place.run(&[&arguments[..6], &["other", "--sandbox", "docker"]].concat());
+    assert_eq!(said.code, 2, "{}", said.all());
+    assert!(
+        said.err.contains("no Docker engine can be used"),
+        "{}",
+        said.err
+    );
+    assert!(
+        said.err.contains("DOCKER_HOST") || said.err.contains("hint:"),
+        "{}",
+        said.err
+    );
 }

@@ -35,8 +35,8 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) async fn new(settings: RunSettings, printer: &Printer) -> Result<Self, Error> {
-        let selected = backends::select(&settings).await?;
-        if let Some(warning) = &selected.warning {
+        let backends = backends::select(&settings, &[]).await?;
+        for warning in backends.warnings() {
             printer.warn(warning);
         }
         let classes = context::path_classes(&settings.identity.paths)?;
@@ -44,7 +44,7 @@ impl Stage {
             classes: Arc::new(classes),
             repositories: Repositories::new(backends::root(settings.operation.scratch.as_ref()), 0),
             leases: Arc::default(),
-            backend: selected.backend,
+            backend: Arc::clone(backends.of(false)),
             cancel: CancellationToken::new(),
             settings,
         })

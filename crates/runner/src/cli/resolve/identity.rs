@@ -110,6 +110,7 @@ fn sandbox_choice(sandbox: &Sandbox) -> Result<SandboxChoice, Error> {
     Ok(match set("sandbox", sandbox.sandbox)? {
         SandboxName::Local => SandboxChoice::Local,
         SandboxName::Bubblewrap => SandboxChoice::Bubblewrap,
+        SandboxName::Docker => SandboxChoice::Docker,
         SandboxName::Auto => SandboxChoice::Auto,
     })
 }

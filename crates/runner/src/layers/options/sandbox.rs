@@ -11,12 +11,14 @@ use crate::layers::values::{Amount, Cap, Count, Pair, Size, Span, one_or_many, p
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxName {
-    /// bubblewrap where it works, else local with a warning
+    /// docker for rows with an image where an engine answers, else bubblewrap where it works, else local with a warning
     Auto,
     /// A private directory; commands run unconfined as you
     Local,
     /// Read-only system, no network, own processes
     Bubblewrap,
+    /// A container from the row's image
+    Docker,
 }
 
 /// Network while solving.
