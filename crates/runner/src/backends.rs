@@ -147,8 +147,14 @@ async fn on_the_host(settings: &RunSettings) -> Result<Selected, Error> {
 }
 
 async fn docker(settings: &RunSettings) -> Result<Selected, sandbox::Error> {
-    let mut docker = DockerSettings::new(root(settings.operation.scratch.as_ref()));
-    docker.best_effort_limits = settings.operation.best_effort_limits;
+    let (identity, operation) = (&settings.identity, &settings.operation);
+    let docker = DockerSettings {
+        image: identity.image.clone(),
+        platform: identity.platform.clone(),
+        pull: operation.pull,
+        best_effort_limits: operation.best_effort_limits,
+        ..DockerSettings::new(root(operation.scratch.as_ref()))
+    };
     Ok(Selected {
         backend: Arc::new(Docker::connect(docker).await?),
         name: "docker",

@@ -83,7 +83,7 @@ impl Batch {
     ) -> Result<Self, Error> {
         let preview = preview(&settings, &rows)?;
         let gradable = gradable_rows(&settings, &rows)?;
-        let backends = backends::select(&settings, &images(&rows)).await?;
+        let backends = backends::select(&settings, &images(&settings, &rows)).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
         warnings.extend(gradable.warning);
         let provider = model(&settings)?;
@@ -252,10 +252,11 @@ struct Gradable {
     warning: Option<String>,
 }
 
-/// Which rows name an image.
-fn images(rows: &[Row]) -> Vec<bool> {
+/// Which rows have an image: their own, or the one for rows that name none.
+fn images(settings: &RunSettings, rows: &[Row]) -> Vec<bool> {
+    let default = settings.identity.image.is_some();
     rows.iter()
-        .map(|row| row.instance.image.is_some())
+        .map(|row| default || row.instance.image.is_some())
         .collect()
 }
 

@@ -189,7 +189,8 @@ impl Context {
 
     /// Where sandboxes of the entry stand.
     pub fn backend(&self, entry: &Entry) -> &Arc<dyn Backend> {
-        self.backends.of(entry.row.instance.image.is_some())
+        self.backends
+            .of(entry.row.instance.image.is_some() || self.identity.image.is_some())
     }
 
     /// Labels of a sandbox for `purpose`, the attempt's directory name or a grading's.

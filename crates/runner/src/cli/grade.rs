@@ -87,6 +87,7 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         dataset: newest.of("dataset", given.dataset, own.dataset),
         repositories: newest.of("repos", given.repositories, own.repositories),
         scratch: newest.of("scratch", given.scratch, own.scratch),
+        pull: newest.of("pull", given.pull, own.pull),
         start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
         grade_timeout: newest.of("grade_timeout", given.grade_timeout, own.grade_timeout),
@@ -124,6 +125,8 @@ fn check_identity(file: &RunFile, given: &Identity, resolved: &Resolved) -> Resu
     let flags = [
         ("sandbox", "sandbox"),
         ("network", "network"),
+        ("image", "image"),
+        ("platform", "platform"),
         ("setup_command", "setup_commands"),
         ("memory", "sandbox_limits.memory"),
         ("cpus", "sandbox_limits.cpus"),

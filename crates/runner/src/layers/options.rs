@@ -17,7 +17,7 @@ pub use agent::{Acting, Agent};
 pub use batch::{Batch, Gates};
 pub use model::Model;
 pub use patches::{Grading, PartialName, PatchName, Patches};
-pub use sandbox::{NetworkName, Sandbox, SandboxName};
+pub use sandbox::{NetworkName, PullName, Sandbox, SandboxName};
 pub use selection::Selection;
 
 /// All groups.

@@ -87,6 +87,12 @@ pub struct Identity {
     pub sandbox: SandboxChoice,
     /// Network while solving.
     pub network: Network,
+    /// Image for instances that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Platform of images, where it is not the engine's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
     /// Limits of each sandbox.
     pub sandbox_limits: SandboxLimits,
     /// Shell commands run once in each sandbox before the agent starts.
@@ -174,6 +180,8 @@ mod tests {
             tools: vec!["bash".into(), "task_done".into()],
             sandbox: SandboxChoice::Local,
             network: Network::Full,
+            image: None,
+            platform: None,
             sandbox_limits: SandboxLimits {
                 memory: None,
                 cpus: None,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sandbox::place::docker::Pull;
 use schema::seconds;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,9 @@ pub struct Operation {
     pub repositories: Option<PathBuf>,
     /// Root of the sandboxes' private directories; `None` is the system's temporary directory.
     pub scratch: Option<PathBuf>,
+    /// When images are pulled.
+    #[serde(default)]
+    pub pull: Pull,
     /// Attempts that solve at the same time.
     pub workers: usize,
     /// Attempts whose sandboxes start at the same time.

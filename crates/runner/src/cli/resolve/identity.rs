@@ -44,6 +44,8 @@ pub(super) fn identity(
         tools: set("tools", agent.tools.clone())?,
         sandbox: sandbox_choice(sandbox)?,
         network: network(sandbox)?,
+        image: sandbox.image.clone(),
+        platform: sandbox.platform.clone(),
         sandbox_limits: sandbox_limits(resolved, sandbox),
         setup_commands: sandbox.setup_command.clone().unwrap_or_default(),
         environment_sha256,

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sandbox::place::docker::Pull;
+
 use super::{set, transport};
 use crate::cli::arguments::{Once, Resume};
 use crate::cli::error::Error;
 use crate::layers::Resolved;
-use crate::layers::options::{Gates, Options, PartialName};
+use crate::layers::options::{Gates, Options, PartialName, PullName};
 use crate::layers::values::{Amount, Cap};
 use crate::settings::{Operation, PartialPatches, ResumeMode, RetrySelector};
 
@@ -38,6 +40,11 @@ pub(super) fn operation(
         dataset_directory: directory_of(selection.dataset.as_deref()),
         repositories: selection.repos.clone(),
         scratch: sandbox.scratch.clone(),
+        pull: match set("pull", sandbox.pull)? {
+            PullName::Never => Pull::Never,
+            PullName::Missing => Pull::Missing,
+            PullName::Always => Pull::Always,
+        },
         workers: at_least_one("workers", set("workers", batch.workers)?)?,
         start_workers: at_least_one("start-workers", start_workers)?,
         samples: at_least_one("samples", set("samples", batch.samples)?)?,

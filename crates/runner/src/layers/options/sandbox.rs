@@ -21,6 +21,18 @@ pub enum SandboxName {
     Docker,
 }
 
+/// When images are pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PullName {
+    /// What the engine has must do
+    Never,
+    /// Those that the engine does not have
+    Missing,
+    /// Each once in every run
+    Always,
+}
+
 /// Network while solving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +52,18 @@ pub struct Sandbox {
     #[arg(long, value_name = "BACKEND")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxName>,
+    /// Image for instances that name none
+    #[arg(long, value_name = "IMAGE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Platform of images, such as linux/amd64 [default: the engine's own]
+    #[arg(long, value_name = "OS/ARCHITECTURE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// Which images are pulled
+    #[arg(long, value_name = "WHEN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull: Option<PullName>,
     /// Network while solving
     #[arg(long, value_name = "NETWORK")]
     #[serde(skip_serializing_if = "Option::is_none")]
