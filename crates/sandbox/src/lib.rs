@@ -14,4 +14,4 @@ mod space;
 pub use error::Error;
 pub use files::Entry;
 pub use sandbox::{Sandbox, SandboxSpec};
-pub use shell::{Captured, End, Kept, RunOptions};
+pub use shell::{Captured, End, Kept, RunOptions, Shell};

@@ -86,6 +86,8 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// Directory, as seen inside; `None` is the repository's.
     pub directory: Option<String>,
+    /// Whether it sees to the end of what it starts itself: then it is started also where no process is free for anything beside it.
+    pub lasting: bool,
 }
 
 /// A running program's streams. stderr is merged inside by `2>&1`, since two pipes lose the order.

@@ -15,7 +15,7 @@ use crate::place::{Backend, Files, Place, PlaceId, PlaceSpec};
 use crate::repository::{
     self, Inside, Origin, Prepared, SealRecord, Start, Started, WorkspaceDiff,
 };
-use crate::shell::{Captured, End, Means, RunOptions, Shell, once};
+use crate::shell::{Captured, End, RunOptions, Shell};
 use crate::space;
 
 /// What to start.
@@ -39,7 +39,6 @@ pub struct Sandbox {
     start: Arc<Start>,
     agent: Shell,
     control: Shell,
-    means: Means,
 }
 
 impl Sandbox {
@@ -74,19 +73,12 @@ impl Sandbox {
         place: Arc<dyn Place>,
         spec: SandboxSpec,
     ) -> Result<Self, Error> {
-        let means = Means::of(&place);
-        let agent = Shell::new(Arc::clone(&place), means.clone());
-        let opening = async {
-            // The agent's shell is the first program of the place, which lives as long as it does.
-            agent.open().await?;
-            means.open().await
-        };
+        let agent = Shell::of(Arc::clone(&place));
         // The shell starts while the files are written; it runs nothing before the first command.
-        let (start, opened) = tokio::join!(fill_workspace(place.as_ref(), &spec), opening);
+        let (start, opened) = tokio::join!(fill_workspace(place.as_ref(), &spec), agent.open());
         let ((prepared, start), ()) = (start?, opened?);
         let sandbox = Self {
-            control: Shell::new(Arc::clone(&place), means.clone()),
-            means,
+            control: agent.beside(),
             backend,
             place,
             prepared,
@@ -175,7 +167,7 @@ impl Sandbox {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
-        let captured = once::run(self.place.as_ref(), &self.means, text, options, cancel).await?;
+        let captured = self.agent.run_apart(text, options, cancel).await?;
         self.not_out_of_space(captured)
     }
 
@@ -291,7 +283,7 @@ impl Sandbox {
             }
             Files::Archive(archives) => {
                 Inside::new(self.place.as_ref(), archives)
-                    .apply(&self.means, &self.prepared, &self.start, patch)
+                    .apply(&self.agent, &self.prepared, &self.start, patch)
                     .await
             }
         }
@@ -304,7 +296,6 @@ impl Sandbox {
     pub async fn stop_processes(&self, deadline: Duration) -> Result<(), Error> {
         self.agent.close().await;
         self.control.close().await;
-        self.means.close().await;
         self.place.stop(deadline).await
     }
 

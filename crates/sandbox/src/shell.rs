@@ -7,6 +7,7 @@ mod conversation;
 mod deadline;
 mod marker;
 pub(crate) mod once;
+mod renewal;
 mod script;
 mod session;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use capture::{Kept, Spool};
-pub(crate) use session::Shell;
+pub use session::Shell;
 
 use crate::error::Error;
 use crate::place::{Place, Processes};

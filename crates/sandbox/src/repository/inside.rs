@@ -25,7 +25,7 @@ use super::survey::{Survey, Want, survey};
 use super::work;
 use crate::error::Error;
 use crate::place::{Archive, Archives, Place};
-use crate::shell::Means;
+use crate::shell::Shell;
 
 pub use image::{Fallback, ImageRepositories};
 pub use start::Origin;
@@ -68,7 +68,7 @@ impl<'a> Inside<'a> {
     /// Applies a patch to the workspace.
     pub(crate) async fn apply(
         &self,
-        means: &Means,
+        shell: &Shell,
         prepared: &Arc<Prepared>,
         start: &Arc<Start>,
         patch: &[u8],
@@ -93,7 +93,7 @@ impl<'a> Inside<'a> {
         let gone: Vec<Vec<u8>> = gone.into_iter().map(|step| step.path).collect();
         // Directories that removing leaves empty go too.
         let emptied = gone.iter().flat_map(|path| parents(path)).collect();
-        remove::remove(self.place, means, gone).await?;
+        remove::remove(self.place, shell, gone).await?;
         self.install(snapshot, emptied, written).await?;
         Ok(application)
     }

@@ -58,6 +58,16 @@ impl<'a> Capture<'a> {
         self.total
     }
 
+    /// Whether the kept bytes hold one of some words.
+    pub(crate) fn mentions(&mut self, words: &[&[u8]]) -> bool {
+        let tail = &*self.tail.make_contiguous();
+        words.iter().any(|word| {
+            [self.head.as_slice(), tail]
+                .iter()
+                .any(|part| memchr::memmem::find(part, word).is_some())
+        })
+    }
+
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         self.hash.update(bytes);

@@ -53,6 +53,7 @@ impl Connection {
         let launch = Launch {
             arguments: script::arguments(&nonce, place.shell_state()),
             directory,
+            lasting: true,
         };
         let channel = place.open(&launch).await?;
         let ticks = processes::ticks_now()

@@ -15,8 +15,11 @@ use crate::error::Error;
 use crate::place::{Channel, Launch, Place};
 use crate::processes;
 
-/// What stands for the nonce in the source.
+/// What stands for the nonce and for [`CROWD`] in the source.
 const NONCE: &str = "@N";
+const NUMBER: &str = "@C";
+/// More processes than that are taken for a bomb, where there are as many for no other reason that one can see.
+const CROWD: u64 = 48;
 /// How long the control shell may take to be there: while processes are forked wildly this is slow.
 const OPEN: Duration = Duration::from_secs(5);
 /// How long it may take over an answer.
@@ -80,12 +83,15 @@ impl Control {
         let operation = "open the control shell";
         let opening = async {
             let nonce = super::nonce();
-            let source = include_str!("control.sh").replace(NONCE, &nonce);
+            let source = include_str!("control.sh")
+                .replace(NONCE, &nonce)
+                .replace(NUMBER, &CROWD.to_string());
             let launch = Launch {
                 arguments: ["/bin/sh", "-c", &source, "control"]
                     .map(str::to_owned)
                     .to_vec(),
                 directory: Some(String::from("/")),
+                lasting: true,
             };
             let mut line = Line {
                 channel: self.place.open(&launch).await?,
@@ -93,18 +99,32 @@ impl Control {
                 nonce,
                 number: 0,
             };
-            let ready = line
-                .answer("ready")
-                .await
-                .and_then(|answer| ticks_of(&answer))
-                .map_err(|error| Error::lost(operation, error))?;
-            self.clock.get_or_init(|| (ready, Instant::now()));
+            let now = async {
+                line.answer("ready").await?;
+                // Asked for once it is there, it is not older than the way back takes.
+                ticks_of(&line.ask("now", &Target::default()).await?)
+            };
+            let now = now.await.map_err(|error| Error::lost(operation, error))?;
+            self.clock.get_or_init(|| (now, Instant::now()));
             Ok(line)
         };
         match timeout(OPEN, opening).await {
             Ok(opened) => opened,
             Err(late) => Err(Error::lost(operation, late)),
         }
+    }
+
+    /// Whether a target has so many processes that there may be no room for another. Then they stand still until they are ended.
+    pub(crate) async fn is_crowded(&self, target: &Target) -> Result<bool, Error> {
+        let mut slot = self.line.lock().await;
+        let mut line = match slot.take() {
+            Some(line) => line,
+            None => self.opened().await?,
+        };
+        let count = line.number_of("crowd", target).await;
+        let count = count.map_err(|error| Error::lost("count processes", error))?;
+        *slot = Some(line);
+        Ok(count > CROWD)
     }
 
     /// Ends a command's processes. The output is to be read meanwhile, or writers that are interrupted cannot finish.
@@ -132,16 +152,16 @@ impl Control {
     }
 }
 
-/// `PID START UPTIME` of the control shell, the last in seconds: the later of the two moments is nearer to the present.
-fn ticks_of(ready: &str) -> io::Result<u64> {
-    let mut words = ready.split(' ').skip(1);
+/// `START UPTIME` of the control shell, the last in seconds: the later of the two moments is nearer to the present.
+fn ticks_of(now: &str) -> io::Result<u64> {
+    let mut words = now.split(' ');
     let start = words.next().and_then(|word| word.parse::<u64>().ok());
     let uptime = words.next().and_then(processes::uptime_ticks);
     // Some containers show an uptime of their own, which starts later than the clock of their processes.
     start.max(uptime).ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("the control shell said `{ready}`"),
+            format!("the control shell said `{now}`"),
         )
     })
 }
@@ -155,22 +175,28 @@ struct Line {
 
 impl Line {
     async fn end(&mut self, target: &Target) -> io::Result<()> {
-        if target.interrupt && self.ask("int", target).await? > 0 {
+        if target.interrupt && self.number_of("int", target).await? > 0 {
             let started = Instant::now();
-            while started.elapsed() < INTERRUPT && self.ask("left", target).await? > 0 {
+            while started.elapsed() < INTERRUPT && self.number_of("left", target).await? > 0 {
                 tokio::time::sleep(LOOK).await;
             }
         }
         let mut sweeps = 0;
-        while self.ask("kill", target).await? > 0 && sweeps < SWEEPS {
+        while self.number_of("kill", target).await? > 0 && sweeps < SWEEPS {
             sweeps += 1;
         }
         // The worker goes last, so that its end is told after all output.
         self.ask("done", target).await.map(drop)
     }
 
-    /// Asks for one step; the answer is how many processes it found.
-    async fn ask(&mut self, verb: &str, target: &Target) -> io::Result<u64> {
+    /// Asks for one step that finds processes: how many.
+    async fn number_of(&mut self, verb: &str, target: &Target) -> io::Result<u64> {
+        let answer = self.ask(verb, target).await?;
+        answer.parse().map_err(io::Error::other)
+    }
+
+    /// Asks for one step.
+    async fn ask(&mut self, verb: &str, target: &Target) -> io::Result<String> {
         self.number += 1;
         let number = self.number.to_string();
         let spared = target
@@ -188,8 +214,7 @@ impl Line {
             self.channel.input.flush().await?;
             self.answer(&number).await
         };
-        let answer = timeout(SILENCE, answer).await??;
-        answer.parse().map_err(io::Error::other)
+        timeout(SILENCE, answer).await?
     }
 
     /// What the shell says under a name. Other lines are not its own.

@@ -19,19 +19,32 @@ sweep() {
 signal=KILL; r=0
 while [ $r -lt 20 ]; do kill -STOP -1; walk; [ $n = 0 ] && break; r=$((r+1)); done
 }
+# Stopped first, since a bomb would leave this shell no time.
+look() { kill -STOP -1; signal=0; walk; }
+# A bomb has nothing to say, and stays as it is until it is killed.
+interrupt() {
+look
+if [ $n -gt @C ]; then n=0; return; fi
+signal=INT; walk
+told=$n since=0 signal=CONT; walk
+n=$told
+for p in $PPID $others; do kill -CONT "$p"; done
+}
 say() { until printf '@N %s %s\n' "$1" "$2" >&9; do :; done; }
 fields /proc/$$
 set -- $l
-read -r up x </proc/uptime
-say ready "$$ ${20} $up"
+start=${20}
+say ready 0
 while IFS=' ' read -r magic number verb since worker others <&8; do
 [ "$magic" = @N ] || continue
 keep=" 1 $$ $PPID $worker $others "
 n=0
 case $verb in
-int) [ "$worker" = 0 ] || kill -STOP "$worker"; signal=INT; walk;;
+int) interrupt;;
 left) signal=0; walk;;
+crowd) look; [ $n -gt @C ] || kill -CONT -1;;
 kill) sweep;;
+now) read -r n x </proc/uptime; n="$start $n";;
 done) [ "$worker" = 0 ] || kill -KILL "$worker"; kill -CONT -1;;
 esac
 say "$number" "$n"

@@ -33,6 +33,11 @@ pub(super) enum Answer {
 }
 
 impl Answer {
+    /// Whether the command is known to have failed.
+    pub(super) fn is_failure(self) -> bool {
+        !matches!(self, Self::Ended(0))
+    }
+
     /// Whether the command is known not to have begun.
     pub(super) fn is_before_start(self) -> bool {
         matches!(
@@ -70,7 +75,9 @@ impl Conversation<'_, '_> {
         loop {
             let (reason, until) = self.next_limit(deadline, heard);
             // A flood is always ready: without this look it would outrun every timer.
-            let wanted = if self.ended_by.is_none() && Instant::now() >= until {
+            let wanted = if self.ended_by.is_none() && self.cancel.is_cancelled() {
+                Some(End::Cancelled)
+            } else if self.ended_by.is_none() && Instant::now() >= until {
                 Some(reason)
             } else if give_up.is_some_and(|give_up| Instant::now() >= give_up) {
                 return Answer::Closed { started: began };

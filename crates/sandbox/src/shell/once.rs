@@ -47,6 +47,7 @@ pub(crate) async fn run(
             .map(str::to_owned)
             .to_vec(),
         directory: None,
+        lasting: false,
     };
     let spool = place.private_directory();
     let (channel, everything) = match means {

@@ -13,33 +13,29 @@ use super::channel::{Connection, Incoming};
 use super::control::Target;
 use super::conversation::{Answer, Conversation, DRAIN};
 use super::marker::Marker;
+use super::renewal::{FRESH, NO_PROCESS, clear, restore, wait_for_up};
 use super::script;
-use super::{Captured, End, Means, RunOptions};
+use super::{Captured, End, Means, RunOptions, once};
 use crate::error::{Cause, Error};
 use crate::place::{Place, PlaceState};
 
-/// How long a new worker may take to say that it is there.
-const UP: Duration = Duration::from_secs(20);
-/// How long the internal command that restores the state may take.
-const RESTORE: Duration = Duration::from_secs(3);
 /// How long a place that lost a shell may take to say what has become of it.
 const STATE: Duration = Duration::from_secs(2);
-/// What a keeper says when no process was free to start a worker.
-const NO_PROCESS: i32 = 254;
+/// What shells and others say of a `fork` that failed.
+const NO_PROCESS_WORDS: [&[u8]; 3] = [
+    b"annot fork",
+    b"an't fork",
+    b"Resource temporarily unavailable",
+];
 
-/// Text for the model after a restart that kept what it could.
-const RESTARTED: &str = "The shell was restarted. Kept: the working directory and exported variables, as they were before this command. \
-     Lost: functions, aliases, unexported variables and shell options.";
-/// Text for the model after a restart that kept nothing.
-const FRESH: &str = "The shell was restarted in the repository's directory. Its earlier state (working directory, variables, functions) is lost.";
 /// Text for the model when the shell died before the command began.
 const NOT_STARTED: &str = "The shell had ended before this command could start, so it was not run.";
 /// Text for the model when everything had to be ended to get a new shell.
 const NO_PROCESS_LEFT: &str =
     "No process could be started any more, so everything that ran in the background was ended.";
 
-/// One agent's shell, or one of ours.
-pub(crate) struct Shell {
+/// A persistent shell in a place, and programs beside it.
+pub struct Shell {
     place: Arc<dyn Place>,
     means: Means,
     spool: PathBuf,
@@ -57,8 +53,30 @@ struct Slot {
     saved: Option<u64>,
 }
 
+impl Slot {
+    /// All processes but the shell's own.
+    fn others(&self) -> Option<Target> {
+        self.connection.as_ref().map(|connection| Target {
+            worker: connection.worker,
+            spared: connection.spared.clone(),
+            ..Target::default()
+        })
+    }
+}
+
 impl Shell {
-    pub(crate) fn new(place: Arc<dyn Place>, means: Means) -> Self {
+    /// A shell that is not open yet. The first of a place has to be opened before anything else is run in that place.
+    pub fn of(place: Arc<dyn Place>) -> Self {
+        let means = Means::of(&place);
+        Self::new(place, means)
+    }
+
+    /// Another shell in the same place.
+    pub(crate) fn beside(&self) -> Self {
+        Self::new(Arc::clone(&self.place), self.means.clone())
+    }
+
+    fn new(place: Arc<dyn Place>, means: Means) -> Self {
         let spool = place.private_directory();
         Self {
             place,
@@ -68,20 +86,28 @@ impl Shell {
         }
     }
 
-    /// Opens the channel, so that the first command finds it ready.
-    pub(crate) async fn open(&self) -> Result<(), Error> {
-        self.ready(&mut *self.slot.lock().await).await.map(drop)
+    /// Opens the shell, so that the first command finds it ready, and what ends its commands.
+    ///
+    /// # Errors
+    /// When no shell can be had.
+    pub async fn open(&self) -> Result<(), Error> {
+        self.ready(&mut *self.slot.lock().await).await?;
+        self.means.open().await
     }
 
-    /// Ends the shell and all it started.
-    pub(crate) async fn close(&self) {
+    /// Lets the shell and all it started go. The next command opens a new one.
+    pub async fn close(&self) {
+        self.means.close().await;
         let mut slot = self.slot.lock().await;
         slot.connection = None;
         slot.busy = None;
     }
 
-    /// Runs text and returns what it printed.
-    pub(crate) async fn run(
+    /// Runs text and returns what it printed. When the future is dropped, the command is ended before the next one starts.
+    ///
+    /// # Errors
+    /// `Refused` when the text cannot be run at all, `Lost` when no shell can be had.
+    pub async fn run(
         &self,
         text: &str,
         options: &RunOptions,
@@ -118,7 +144,8 @@ impl Shell {
             };
             let answer = conversation.hold(text).await;
             let ended_by = conversation.ended_by;
-            let (status_end, note) = self.settle(slot, answer).await?;
+            let starved = answer.is_failure() && capture.mentions(&NO_PROCESS_WORDS);
+            let (status_end, note) = self.settle(slot, answer, starved).await?;
             slot.busy = None;
             // A worker that died while it waited never saw the command: that one case is worth one more try.
             if answer.is_before_start() && ended_by.is_none() && earlier.is_none() {
@@ -134,6 +161,19 @@ impl Shell {
         }
     }
 
+    /// Runs text in a fresh process in the repository's directory. Whatever it leaves running is ended with it.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn run_apart(
+        &self,
+        text: &str,
+        options: &RunOptions,
+        cancel: &CancellationToken,
+    ) -> Result<Captured, Error> {
+        once::run(self.place.as_ref(), &self.means, text, options, cancel).await
+    }
+
     /// The present, by the clock that dates the place's processes.
     fn ticks(&self, connection: &Connection) -> u64 {
         match &self.means {
@@ -147,14 +187,24 @@ impl Shell {
         &self,
         slot: &mut Slot,
         answer: Answer,
+        starved: bool,
     ) -> Result<(End, Option<String>), Error> {
         let (end, mut note) = match answer {
             Answer::Ended(status) => {
                 slot.saved = slot.connection.as_ref().map(Connection::sequence);
-                return Ok((End::Exited(status), None));
+                if !starved || !self.is_crowded(slot.others()).await || !self.abort(slot, 0).await {
+                    return Ok((End::Exited(status), None));
+                }
+                let note = self.renewed(slot, false).await?;
+                return Ok((
+                    End::Exited(status),
+                    Some(format!("{NO_PROCESS_LEFT} {note}")),
+                ));
             }
             Answer::Dead { status, .. } => {
-                (End::ShellEnded(status), self.renewed(slot, status).await?)
+                let crowded =
+                    status == NO_PROCESS || starved && self.is_crowded(slot.others()).await;
+                (End::ShellEnded(status), self.renewed(slot, crowded).await?)
             }
             Answer::Closed { .. } => (End::ShellEnded(137), self.reopen(slot).await?.to_owned()),
         };
@@ -176,7 +226,7 @@ impl Shell {
         };
         // A future that was dropped left the stream in the middle of something.
         let note = if self.abort(slot, since).await {
-            self.renewed(slot, 0).await?
+            self.renewed(slot, false).await?
         } else {
             self.reopen(slot).await?.to_owned()
         };
@@ -210,11 +260,20 @@ impl Shell {
         ended.is_ok() && told.unwrap_or(false)
     }
 
-    /// A new worker under the same keeper after `dead STATUS`, else a new channel; returns the text for the model.
-    async fn renewed(&self, slot: &mut Slot, status: i32) -> Result<String, Error> {
+    /// Whether so many processes run beside a shell's own that there may be no room for another.
+    async fn is_crowded(&self, others: Option<Target>) -> bool {
+        let (Means::Inside(control), Some(others)) = (&self.means, others) else {
+            return false;
+        };
+        control.is_crowded(&others).await.unwrap_or(true)
+    }
+
+    /// A new worker under the same keeper after the end of the last one, else a new channel; returns the text for the model. First everything else
+    /// is ended where it leaves no room.
+    async fn renewed(&self, slot: &mut Slot, crowded: bool) -> Result<String, Error> {
         let mut cleared = false;
         if let Some(connection) = slot.connection.as_ref()
-            && status == NO_PROCESS
+            && crowded
         {
             cleared = clear(&self.means, connection.spared.clone()).await;
         }
@@ -304,105 +363,4 @@ impl Shell {
         };
         Error::lost("start a shell", cause)
     }
-}
-
-/// What became of the state of a shell that ended.
-enum Restored {
-    /// The new shell has it, and saved it with this command.
-    Whole(u64),
-    /// Its file is missing or broken; the new shell is as good as any other.
-    Nothing(u64),
-    /// The new shell did not survive it.
-    Stuck,
-}
-
-impl Restored {
-    fn sequence(&self) -> Option<u64> {
-        match *self {
-            Self::Whole(sequence) | Self::Nothing(sequence) => Some(sequence),
-            Self::Stuck => None,
-        }
-    }
-
-    /// Text for the model, where there is a shell.
-    fn note(&self) -> Option<&'static str> {
-        match self {
-            Self::Whole(_) => Some(RESTARTED),
-            Self::Nothing(_) => Some(FRESH),
-            Self::Stuck => None,
-        }
-    }
-}
-
-/// Ends everything but the keeper, so that a process is free again; `true` where that was possible.
-async fn clear(means: &Means, spared: Vec<u32>) -> bool {
-    let Means::Inside(control) = means else {
-        return false;
-    };
-    let target = Target {
-        spared,
-        ..Target::default()
-    };
-    control.end(&target).await.is_ok()
-}
-
-/// Waits for a worker, asking again as long as no process is free.
-async fn wait_for_up(connection: &mut Connection, means: &Means, cleared: &mut bool) -> bool {
-    let wait = async {
-        loop {
-            match connection.next().await {
-                Ok(Incoming::Marker(Marker::Up { pid })) => {
-                    connection.worker = Some(pid);
-                    return true;
-                }
-                Ok(Incoming::Marker(Marker::Keeper { pid, parent })) => {
-                    connection.spared = vec![pid, parent];
-                }
-                Ok(Incoming::Marker(Marker::Dead { status: NO_PROCESS })) => {
-                    if *cleared || !clear(means, connection.spared.clone()).await {
-                        tokio::time::sleep(Duration::from_millis(50)).await;
-                    } else {
-                        *cleared = true;
-                    }
-                    let go = connection.go();
-                    if connection.send(&go).await.is_err() {
-                        return false;
-                    }
-                }
-                Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
-                Ok(Incoming::Closed) | Err(_) => return false,
-            }
-        }
-    };
-    timeout(UP, wait).await.unwrap_or(false)
-}
-
-/// Sources the state file.
-async fn restore(connection: &mut Connection, file: &str) -> Restored {
-    let quoted = file.replace('\'', r"'\''");
-    let (sequence, request) = connection.request(&format!("command . '{quoted}'"));
-    let wait = async {
-        if connection.send(&request).await.is_err() {
-            return Restored::Stuck;
-        }
-        loop {
-            match connection.next().await {
-                Ok(Incoming::Marker(Marker::End {
-                    sequence: of,
-                    status,
-                })) if of == sequence => {
-                    return if status == 0 {
-                        Restored::Whole(sequence)
-                    } else {
-                        Restored::Nothing(sequence)
-                    };
-                }
-                Ok(Incoming::Marker(Marker::Dead { .. }) | Incoming::Closed) | Err(_) => {
-                    return Restored::Stuck;
-                }
-                Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
-            }
-        }
-    };
-    timeout(RESTORE, wait).await.unwrap_or(Restored::Stuck)
 }

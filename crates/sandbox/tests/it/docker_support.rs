@@ -99,6 +99,7 @@ pub(crate) fn launch(text: &str) -> Launch {
     Launch {
         arguments: ["/bin/sh", "-c", text].map(str::to_owned).to_vec(),
         directory: None,
+        lasting: false,
     }
 }
 

@@ -153,7 +153,7 @@ pub(crate) enum BackendKind {
 }
 
 impl BackendKind {
-    async fn backend(self, ground: &Ground) -> Arc<dyn Backend> {
+    pub(crate) async fn backend(self, ground: &Ground) -> Arc<dyn Backend> {
         match self {
             Self::Local => ground.local(),
             Self::Bubblewrap => Arc::new(Bubblewrap::probe(ground.settings()).await.unwrap()),

@@ -27,6 +27,8 @@ const CAPACITY: usize = 64 << 10;
 
 const SWEEP: &str = include_str!("sweep.sh");
 const WRAP: &str = include_str!("wrap.sh");
+/// Becomes the program, since no process may be free for it.
+const BECOME: &str = "ulimit -S -n 65536 2>/dev/null; echo \"$$\" >&2; exec \"$@\" 2>&1";
 
 /// A started exec.
 pub(super) struct Exec {
@@ -58,7 +60,7 @@ impl NotStarted {
     }
 }
 
-/// Starts a program under the wrapper.
+/// Starts a program, under the wrapper unless it needs none.
 pub(super) async fn start(
     docker: &Docker,
     container: &str,
@@ -67,7 +69,11 @@ pub(super) async fn start(
     let mut command = vec![
         String::from("/bin/sh"),
         String::from("-c"),
-        boot::bare(&format!("{SWEEP}{WRAP}")),
+        boot::bare(&if launch.lasting {
+            BECOME.to_owned()
+        } else {
+            format!("{SWEEP}{WRAP}")
+        }),
         String::from("exec"),
     ];
     command.extend_from_slice(&launch.arguments);

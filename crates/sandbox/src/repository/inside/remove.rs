@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::place::Place;
-use crate::shell::{End, Means, RunOptions, once};
+use crate::shell::{End, RunOptions, Shell};
 
 /// Longest text of one command.
 const CHUNK: usize = 64 << 10;
@@ -20,7 +20,7 @@ const REMOVE: &str = "r() { p=$(printf '%b.' \"$1\"); p=./${p%.}; rm -f -- \"$p\
 /// Removes files of the workspace.
 pub(super) async fn remove(
     place: &dyn Place,
-    means: &Means,
+    shell: &Shell,
     paths: Vec<Vec<u8>>,
 ) -> Result<(), Error> {
     let mut text = String::from(REMOVE);
@@ -37,23 +37,25 @@ pub(super) async fn remove(
         }
         text.push_str("'\n");
         if text.len() > CHUNK {
-            run(place, means, &text).await?;
+            run(place, shell, &text).await?;
             REMOVE.clone_into(&mut text);
             pending = false;
         }
     }
     if pending {
-        run(place, means, &text).await?;
+        run(place, shell, &text).await?;
     }
     Ok(())
 }
 
-async fn run(place: &dyn Place, means: &Means, text: &str) -> Result<(), Error> {
+async fn run(place: &dyn Place, shell: &Shell, text: &str) -> Result<(), Error> {
     let options = RunOptions {
         timeout: TIMEOUT,
         ..RunOptions::default()
     };
-    let captured = once::run(place, means, text, &options, &CancellationToken::new()).await?;
+    let captured = shell
+        .run_apart(text, &options, &CancellationToken::new())
+        .await?;
     if captured.end == End::Exited(0) {
         return Ok(());
     }
