@@ -9,7 +9,7 @@ use crate::ports::{Fragment, Head, Model, Shape};
 
 /// Turns parts of a conversation into the bytes that go out. A pure function of its arguments.
 pub trait Encode: Send + Sync {
-    /// Serialises the part that never changes.
+    /// Serialises what comes before the first turn.
     fn head(&self, head: &Head) -> Fragment;
     /// Serialises one turn.
     fn turn(&self, turn: &Turn, shape: Shape) -> Fragment;
@@ -42,6 +42,8 @@ pub(crate) struct Entry {
 /// A step costs what it adds: each turn is encoded once (and once more when it is elided), the digest of a request goes on from the last one's.
 #[derive(Clone)]
 pub struct History {
+    /// What came before the first turn.
+    opening: Option<Head>,
     head: Option<Fragment>,
     entries: Vec<Entry>,
     /// Shared with the request that is on its way.
@@ -57,6 +59,7 @@ pub struct History {
 impl Default for History {
     fn default() -> Self {
         Self {
+            opening: None,
             head: None,
             entries: Vec::new(),
             view: Arc::default(),
@@ -88,19 +91,27 @@ impl PartialEq for History {
 }
 
 impl History {
-    /// Begins with the part that never changes.
-    pub(crate) fn start(&mut self, head: Fragment) {
-        self.digest.update(head.sha256);
+    /// Begins with the part that no later turn changes.
+    pub(crate) fn start(&mut self, opening: Head, encode: &dyn Encode) {
+        let head = encode.head(&opening);
         self.estimate = head.tokens;
         self.head = Some(head);
+        self.opening = Some(opening);
+        self.digest_again();
     }
 
     /// Adds a turn that is complete.
     ///
     /// A reply that says what its request weighed replaces the estimate; what came after it is added by size. A message of ours that follows
-    /// another of ours becomes one with it, since some servers refuse two in a row (the first may still follow the prompt: the head never
-    /// changes).
+    /// another of ours, or the prompt, becomes one with it, since some servers refuse two in a row.
     pub(crate) fn push(&mut self, turn: Turn, encode: &dyn Encode) {
+        if let Turn::User { text } = &turn
+            && self.entries.is_empty()
+            && let Some(mut opening) = self.opening.take()
+        {
+            opening.prompt = format!("{}\n\n{text}", opening.prompt);
+            return self.start(opening, encode);
+        }
         if let Turn::User { text } = &turn
             && let Some(Entry {
                 turn: Turn::User { text: last },

@@ -51,6 +51,8 @@ pub(super) struct Log {
     /// Number of the last record.
     seq: u64,
     finished: Option<Outcome>,
+    /// Whether a record could not be written: nothing may follow what was perhaps half written.
+    broken: bool,
 }
 
 impl Log {
@@ -68,6 +70,7 @@ impl Log {
             before,
             seq: last.map_or(0, |record| record.seq),
             finished: last.and_then(|record| finish(&record.event)),
+            broken: false,
         }
     }
 
@@ -83,20 +86,24 @@ impl Log {
             at,
             event,
         };
-        self.recorder
-            .append(&record)
-            .map_err(|source| NotRecorded { source })?;
+        if let Err(source) = self.recorder.append(&record) {
+            self.broken = true;
+            return Err(NotRecorded { source });
+        }
         self.seq = record.seq;
         self.finished = finish(&record.event);
         self.show(&record);
         Ok(record.event)
     }
 
-    /// Ends a log that the machine can no longer end, and says how it ended. Where even that cannot be written there is nothing left to do:
+    /// Ends a log that the machine can no longer end, and says how it ended. Where nothing can be written any more there is nothing left to do:
     /// the caller learns the outcome all the same.
     pub(super) fn close(&mut self, outcome: Outcome) -> Outcome {
         if let Some(finished) = &self.finished {
             return finished.clone();
+        }
+        if self.broken {
+            return outcome;
         }
         let event = Event::Finished {
             outcome: outcome.clone(),

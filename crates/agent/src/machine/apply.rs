@@ -99,7 +99,7 @@ impl Machine {
             images: task.images.clone(),
             tools: self.catalog.specs().to_vec(),
         };
-        self.history.start(self.encode.head(&head));
+        self.history.start(head, &*self.encode);
         self.progress.state = State::Ready;
     }
 

@@ -55,7 +55,7 @@ impl Toolbox {
 
 /// Shell text that prints at most one line more than wanted. What goes wrong is printed too.
 fn script(search: &Search, path: &str, workdir: &str) -> String {
-    let pattern = quoted(&with_digit_classes(&search.pattern));
+    let pattern = quoted(&with_classes(&search.pattern));
     let inside = path
         .strip_prefix(workdir)
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -106,37 +106,85 @@ fn pathspec(inside: &str, glob: Option<&str>) -> String {
     }
 }
 
-/// Extended regular expressions know no `\d`; models do.
-fn with_digit_classes(pattern: &str) -> String {
+/// Extended regular expressions know no `\d`, and no escapes within brackets; models do.
+fn with_classes(pattern: &str) -> String {
     let mut written = String::with_capacity(pattern.len());
-    let mut in_brackets = false;
-    let mut characters = pattern.chars().peekable();
-    while let Some(c) = characters.next() {
-        match (c, characters.peek()) {
-            ('\\', Some('d')) => {
-                characters.next();
-                written.push_str(if in_brackets { "0-9" } else { "[0-9]" });
-            }
-            ('\\', Some('D')) if !in_brackets => {
-                characters.next();
-                written.push_str("[^0-9]");
-            }
-            ('\\', Some(next)) => {
-                written.push(c);
-                written.push(*next);
-                characters.next();
-            }
-            _ => {
-                match c {
-                    '[' => in_brackets = true,
-                    ']' => in_brackets = false,
-                    _ => {}
-                }
-                written.push(c);
-            }
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        if c == '[' {
+            rest = bracket(rest, &mut written);
+            continue;
         }
+        let (taken, put) = match rest.get(..2) {
+            Some(r"\d") => (2, "[0-9]"),
+            Some(r"\D") => (2, "[^0-9]"),
+            _ if c == '\\' => {
+                let escaped = rest[1..].chars().next().map_or(0, char::len_utf8);
+                (1 + escaped, &rest[..=escaped])
+            }
+            _ => (c.len_utf8(), &rest[..c.len_utf8()]),
+        };
+        written.push_str(put);
+        rest = &rest[taken..];
     }
     written
+}
+
+/// Writes the bracket expression that `pattern` starts with, and gives back what follows it. In the written one a backslash stands for itself, and
+/// `]`, `^` and `-` do only in certain places.
+fn bracket<'a>(pattern: &'a str, written: &mut String) -> &'a str {
+    // A closing bracket that comes first stands for itself.
+    let (start, mut closing) = [("[^]", true), ("[]", true), ("[^", false), ("[", false)]
+        .into_iter()
+        .find(|(start, _)| pattern.starts_with(start))
+        .unwrap_or_default();
+    let (mut inner, mut last) = (String::new(), String::new());
+    let mut rest = &pattern[start.len()..];
+    loop {
+        let mut characters = rest.chars();
+        let class = ["[:", "[.", "[="]
+            .into_iter()
+            .find(|open| rest.starts_with(open))
+            .and_then(|open| rest[2..].find(&format!("{}]", &open[1..])))
+            .map(|length| &rest[..length + 4]);
+        let taken = match (class, characters.next(), characters.next()) {
+            (Some(class), ..) => {
+                inner.push_str(class);
+                class.len()
+            }
+            // It never closes: whoever runs it will say so.
+            (None, None, _) => {
+                written.push_str(pattern);
+                return "";
+            }
+            (None, Some(']'), _) => break,
+            (None, Some('\\'), Some(escaped)) => {
+                match escaped {
+                    'd' => inner.push_str("0-9"),
+                    'w' => inner.push_str("[:alnum:]_"),
+                    's' => inner.push_str("[:space:]"),
+                    't' => inner.push('\t'),
+                    ']' => closing = true,
+                    '^' => last.insert(0, '^'),
+                    '-' => last.push('-'),
+                    other if other.is_alphanumeric() => inner.extend(['\\', other]),
+                    other => inner.push(other),
+                }
+                1 + escaped.len_utf8()
+            }
+            (None, Some(plain), _) => {
+                inner.push(plain);
+                plain.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    written.push_str(start.trim_end_matches(']'));
+    written.push_str(if closing { "]" } else { "" });
+    written.push_str(&inner);
+    written.push_str(&last);
+    written.push(']');
+    &rest[1..]
 }
 
 /// One word for the shell, whatever it holds.
@@ -165,11 +213,19 @@ mod tests {
     }
 
     #[test]
-    fn digit_classes() {
-        assert_eq!(
-            with_digit_classes(r"v\d+\.[\d.]+\\d"),
-            r"v[0-9]+\.[0-9.]+\\d"
-        );
+    fn classes() {
+        for (given, wanted) in [
+            (r"v\d+\.[\d.]+\\d", r"v[0-9]+\.[0-9.]+\\d"),
+            (r"\D\w[\w-]+", r"[^0-9]\w[[:alnum:]_-]+"),
+            (r"[^\s\]]*]", r"[^][:space:]]*]"),
+            (r"[]\d]x[^]\d]", r"[]0-9]x[^]0-9]"),
+            (r"[[:alpha:]\d_]\[\d", r"[[:alpha:]0-9_]\[[0-9]"),
+            (r"[\^\-\.a]", r"[.a^-]"),
+            (r"[a\", r"[a\"),
+            ("[é\\d]é", "[é0-9]é"),
+        ] {
+            assert_eq!(with_classes(given), wanted, "{given}");
+        }
     }
 
     #[test]

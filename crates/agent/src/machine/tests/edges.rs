@@ -153,8 +153,9 @@ fn prose_is_nudged_and_a_call_resets_the_count() {
 #[test]
 fn an_empty_reply_is_asked_again_without_a_word_and_never_kept() {
     let mut rig = rig();
+    rig.reply(calls(&[LS])).tool("1");
     rig.reply(text("")).reply(text(" \n"));
-    assert_eq!((rig.notes(), rig.machine.history().turns().len()), (0, 0));
+    assert_eq!((rig.notes(), rig.machine.history().turns().len()), (0, 1));
     rig.reply(text(""));
     assert_eq!(rig.notes(), 1);
     assert!(matches!(
@@ -166,6 +167,7 @@ fn an_empty_reply_is_asked_again_without_a_word_and_never_kept() {
 #[test]
 fn two_notes_in_a_row_are_one_message() {
     let mut rig = rig();
+    rig.reply(calls(&[LS])).tool("1");
     for _ in 0..3 {
         rig.reply(text(""));
     }
@@ -177,11 +179,29 @@ fn two_notes_in_a_row_are_one_message() {
     assert_eq!(rig.notes(), 2);
     let history = rig.machine.history();
     let turns: Vec<_> = history.turns().collect();
-    let [Turn::User { text }] = turns[..] else {
+    let [_, Turn::User { text }] = turns[..] else {
         panic!("{turns:?}");
     };
     assert!(text.contains("called no tool"), "{text}");
     assert!(text.contains("was cut"), "{text}");
+    assert!(history.estimate() > before.estimate());
+    assert_ne!(history.request_sha256(), before.request_sha256());
+}
+
+#[test]
+fn a_note_that_follows_the_prompt_is_part_of_it() {
+    let mut rig = rig();
+    let before = rig.machine.history().clone();
+    for _ in 0..3 {
+        rig.reply(text(""));
+    }
+    assert_eq!(rig.notes(), 1);
+    let history = rig.machine.history();
+    assert_eq!(history.turns().len(), 0);
+    let (old, new) = (before.head().unwrap(), history.head().unwrap());
+    let new = String::from_utf8_lossy(&new.bytes);
+    assert!(new.contains("called no tool"), "{new}");
+    assert!(new.len() > old.bytes.len());
     assert!(history.estimate() > before.estimate());
     assert_ne!(history.request_sha256(), before.request_sha256());
 }

@@ -1,5 +1,7 @@
 //! Where a text that was not found may have been meant to be.
 
+use std::collections::HashSet;
+
 use super::text::numbered;
 
 /// Lines longer than this are not compared: it would take long and help nobody.
@@ -53,18 +55,39 @@ fn same_but_for_white_space(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     if wanted.is_empty() {
         return None;
     }
-    let squeezed = |line: &str| line.split_whitespace().collect::<String>();
-    let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
-    lines.windows(wanted.len()).position(|window| {
-        window
-            .iter()
-            .zip(&wanted)
-            .all(|(line, wanted)| line.len() >= wanted.len() && squeezed(line) == *wanted)
-    })
+    let squeezed = |line: &&str| line.split_whitespace().collect::<String>();
+    let wanted: Vec<String> = wanted.iter().map(squeezed).collect();
+    find(lines.iter().map(squeezed), &wanted)
+}
+
+/// Where `wanted` first stands in `lines`. Each line is looked at once (Knuth, Morris and Pratt), however often parts of `wanted` stand there.
+fn find(lines: impl Iterator<Item = String>, wanted: &[String]) -> Option<usize> {
+    let same = |length: usize, line: &str| wanted.get(length).is_some_and(|next| next == line);
+    // For each prefix of `wanted`, the length of its longest proper prefix that is its end too.
+    let mut borders = vec![0_usize; wanted.len()];
+    let mut length = 0;
+    for (index, line) in wanted.iter().enumerate().skip(1) {
+        while length > 0 && !same(length, line) {
+            length = borders[length - 1];
+        }
+        length += usize::from(same(length, line));
+        borders[index] = length;
+    }
+    let mut length = 0;
+    for (index, line) in lines.enumerate() {
+        while length > 0 && !same(length, &line) {
+            length = borders[length - 1];
+        }
+        length += usize::from(same(length, &line));
+        if length == wanted.len() {
+            return Some(index + 1 - length);
+        }
+    }
+    None
 }
 
 fn most_like(lines: &[&str], anchor: &str) -> Option<(usize, f64)> {
-    let words: Vec<&str> = words(anchor).collect();
+    let words: HashSet<&str> = words(anchor).collect();
     let mut candidates: Vec<(usize, usize)> = lines
         .iter()
         .enumerate()
@@ -111,6 +134,21 @@ mod tests {
     fn the_nearest_line_is_shown() {
         let said = describe(TEXT, "def second(b, d):").unwrap();
         assert!(said.contains("     4\tdef second(b, c):"), "{said}");
+    }
+
+    #[test]
+    fn a_place_is_found_behind_its_own_beginning() {
+        let said = describe("a\n a\na\nb\n", "a\na\n  b\n").unwrap();
+        assert!(said.contains("     2\t a\n     3\ta\n     4\tb"), "{said}");
+        assert!(!said.contains("     1\t"), "{said}");
+    }
+
+    #[test]
+    fn a_long_text_of_the_same_lines_takes_no_longer_than_any_other() {
+        // With every window compared line by line these would be 2,500 million comparisons.
+        let text = "}\n".repeat(100_000);
+        let old = "}\n".repeat(50_000) + "x\n";
+        assert_eq!(describe(&text, &old), None);
     }
 
     #[test]
