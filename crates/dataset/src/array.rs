@@ -6,6 +6,9 @@ use crate::error::Error;
 use crate::position::Position;
 use crate::source::{Place, RawRow};
 
+/// What to do with a file that stops short.
+const CUT: &str = "the file was cut off, or its download was: get it again whole";
+
 /// Where the reader stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -54,9 +57,8 @@ impl<R: BufRead> Elements<R> {
         self.at = self.at.after(&[byte]);
     }
 
-    fn malformed(&self, problem: &str) -> Error {
-        self.place
-            .malformed(self.at.line, self.at.indent + 1, problem)
+    fn malformed(&self, problem: &str, hint: &'static str) -> Error {
+        self.place.malformed(self.at, problem, hint)
     }
 
     fn advance(&mut self) -> Result<Option<RawRow>, Error> {
@@ -76,10 +78,13 @@ impl<R: BufRead> Elements<R> {
                     self.state = State::AfterComma;
                 }
                 (State::AfterElement, _) => {
-                    return Err(self.malformed("expected `,` or `]` after a row"));
+                    return Err(self.malformed(
+                        "expected `,` or `]` after a row",
+                        "rows of an array have commas between them; rows without, one a line, are a .jsonl file with no brackets",
+                    ));
                 }
                 (State::AfterComma, b']') => {
-                    return Err(self.malformed("trailing comma before `]`"));
+                    return Err(self.malformed("trailing comma before `]`", "remove the comma"));
                 }
                 (State::Opened | State::AfterComma, b'{') => {
                     let row = self.element()?;
@@ -94,14 +99,17 @@ impl<R: BufRead> Elements<R> {
                     });
                 }
                 (State::Ended, _) => {
-                    return Err(self.malformed("trailing characters after the array"));
+                    return Err(self.malformed(
+                        "trailing characters after the array",
+                        "a file holds one array; join several into one, or write one row a line",
+                    ));
                 }
             }
         }
         if self.state == State::Ended {
             return Ok(None);
         }
-        Err(self.malformed("the file ends before the array is closed"))
+        Err(self.malformed("the file ends before the array is closed", CUT))
     }
 
     /// Takes one object, from its brace to the brace that closes it.
@@ -115,14 +123,11 @@ impl<R: BufRead> Elements<R> {
                 .fill_buf()
                 .map_err(|source| self.place.read(source))?;
             if buffered.is_empty() {
-                return Err(self.place.malformed(
-                    self.at.line,
-                    self.at.indent + 1,
-                    format!(
-                        "the file ends inside the row that starts on line {}",
-                        start.line
-                    ),
-                ));
+                let problem = format!(
+                    "the file ends inside the row that starts on line {}",
+                    start.line
+                );
+                return Err(self.malformed(&problem, CUT));
             }
             let (length, closed) = scanner.scan(buffered);
             let taken = buffered.get(..length).unwrap_or(buffered);

@@ -274,7 +274,8 @@ impl Error {
             Self::HugeRow { .. } => vec!["a row holds text and patches only: is a file or a log inside it?".into()],
             Self::NotARow { .. } => vec!["each row is an object such as {\"instance_id\": …, \"problem_statement\": …}".into()],
             Self::MissingField { field, present, .. } => missing_field(field, present),
-            Self::BadField { .. } | Self::FileNameClash { .. } => vec![],
+            Self::BadField { field, .. } => vec![bad_field(field)],
+            Self::FileNameClash { .. } => vec!["rename one of them: an id names the files of its instance".into()],
             Self::DuplicateId { .. } => vec!["remove or rename one of the two rows".into()],
             Self::Split { wanted: None, .. } => vec!["choose one with --split".into()],
             Self::Split { .. } => vec!["choose one that it holds with --split".into()],
@@ -319,6 +320,19 @@ fn missing_field(field: &str, present: &[String]) -> Vec<String> {
                 present.join(", ")
             }
         )],
+    }
+}
+
+fn bad_field(field: &str) -> String {
+    match field.to_ascii_lowercase().as_str() {
+        "instance_id" => {
+            "each row needs an id of its own, such as `owner__name-123`; it names the instance's files".into()
+        }
+        "fail_to_pass" | "pass_to_pass" => {
+            "test names are a list such as [\"test_a\", \"test_b\"], or text that holds one".into()
+        }
+        "eval_timeout" | "eval_timeout_seconds" => "such as 1800".into(),
+        _ => format!("change `{field}` in this row, or remove it where it is not needed"),
     }
 }
 

@@ -21,9 +21,10 @@ mod slice;
 mod source;
 mod syntax;
 mod template;
+mod unique;
 mod variant;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 pub use error::{Error, Unknown};
@@ -85,28 +86,50 @@ pub fn load_selected(
     if selection.takes_all() {
         return load(path, options);
     }
-    let ids = Rows::open(path, options)?
-        .map(|row| row.map(|row| row.instance.id))
-        .collect::<Result<Vec<_>, _>>()?;
-    not_empty(path, ids.len())?;
-    let places: HashMap<usize, usize> = selection
-        .choose(&ids)?
-        .into_iter()
-        .enumerate()
-        .map(|(place, index)| (index, place))
-        .collect();
-    let mut chosen = Vec::with_capacity(places.len());
+    let sieve = selection.sieve()?;
+    let mut ids = Vec::new();
+    let mut held = HashMap::new();
     for (index, row) in Rows::open(path, options)?.enumerate() {
         let row = row?;
-        if let Some(place) = places.get(&index) {
-            chosen.push((*place, row));
+        ids.push(row.instance.id.clone());
+        if sieve
+            .as_ref()
+            .is_some_and(|sieve| sieve.takes(&row.instance.id))
+        {
+            held.insert(index, row);
         }
     }
-    chosen.sort_by_key(|(place, _)| *place);
+    not_empty(path, ids.len())?;
+    let chosen = selection.choose(&ids)?;
+    if sieve.is_none() {
+        // Which rows are chosen shows only at the end: they are read again, and they alone.
+        held = read_some(path, options, &chosen)?;
+    }
     Ok(Dataset {
-        rows: chosen.into_iter().map(|(_, row)| row).collect(),
+        rows: chosen
+            .iter()
+            .filter_map(|index| held.remove(index))
+            .collect(),
         directory: directory_of(path),
     })
+}
+
+/// The rows at these positions of a dataset that was checked before.
+fn read_some(
+    path: &Path,
+    options: &LoadOptions,
+    positions: &[usize],
+) -> Result<HashMap<usize, Row>, Error> {
+    let wanted: HashSet<usize> = positions.iter().copied().collect();
+    let last = positions.iter().max().map_or(0, |last| last + 1);
+    let mut found = HashMap::new();
+    for (index, raw) in source::Source::open(path, options)?.enumerate().take(last) {
+        let raw = raw?;
+        if wanted.contains(&index) {
+            found.insert(index, row::read(path, &raw)?);
+        }
+    }
+    Ok(found)
 }
 
 fn not_empty(path: &Path, rows: usize) -> Result<(), Error> {

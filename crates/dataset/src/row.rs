@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 use crate::fields::Fields;
 use crate::source::RawRow;
+use crate::unique::Unique;
 use crate::{pictures, syntax, variant};
 
 /// One row of a dataset.
@@ -39,8 +40,8 @@ pub(crate) fn read(path: &Path, raw: &RawRow) -> Result<Row, Error> {
     let line = raw.start.line;
     let text = syntax::utf8(path, raw.start, &raw.bytes)?;
     let mut map = match serde_json::from_str(text) {
-        Ok(Value::Object(map)) => map,
-        Ok(_) => {
+        Ok(Unique(Value::Object(map))) => map,
+        Ok(Unique(_)) => {
             let first = raw.bytes.first().copied().unwrap_or_default();
             return Err(Error::NotARow {
                 path: path.into(),

@@ -65,10 +65,35 @@ impl std::fmt::Display for Shard {
     }
 }
 
+/// The steps of a selection that look at one id alone.
+pub(crate) struct Sieve {
+    ids: Option<HashSet<String>>,
+    filter: Option<Regex>,
+}
+
+impl Sieve {
+    pub(crate) fn takes(&self, id: &InstanceId) -> bool {
+        let id = id.as_str();
+        let ids = self.ids.as_ref();
+        let filter = self.filter.as_ref();
+        ids.is_none_or(|ids| ids.contains(id)) && filter.is_none_or(|filter| filter.is_match(id))
+    }
+}
+
 impl Selection {
     /// Whether it takes every instance in the order of the file.
     pub fn takes_all(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What an id must pass to have a chance of being chosen; `None` where every id has one.
+    pub(crate) fn sieve(&self) -> Result<Option<Sieve>, Error> {
+        let sieve = Sieve {
+            ids: self.wanted()?.map(|ids| ids.into_iter().collect()),
+            filter: self.filter.as_deref().map(full_match).transpose()?,
+        };
+        let narrows = sieve.ids.is_some() || sieve.filter.is_some();
+        Ok(narrows.then_some(sieve))
     }
 
     /// The chosen rows, in the chosen order.

@@ -101,13 +101,18 @@ impl Place {
         }
     }
 
-    pub(crate) fn malformed(&self, line: u64, column: u64, problem: impl Into<String>) -> Error {
+    pub(crate) fn malformed(
+        &self,
+        at: Position,
+        problem: impl Into<String>,
+        hint: &'static str,
+    ) -> Error {
         Error::Malformed {
             path: self.path.clone(),
-            line,
-            column,
+            line: at.line,
+            column: at.indent + 1,
             problem: problem.into(),
-            hint: None,
+            hint: Some(hint),
         }
     }
 }

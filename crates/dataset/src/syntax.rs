@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::position::Position;
+use crate::unique;
 
 /// `bytes`, which start at `start`, as text.
 pub(crate) fn utf8<'a>(path: &Path, start: Position, bytes: &'a [u8]) -> Result<&'a str, Error> {
@@ -37,7 +38,11 @@ pub(crate) fn malformed(
         line: start.line + lines,
         column: indent + (error.column() as u64).max(1),
         problem: problem.into(),
-        hint: hint(text, error),
+        hint: Some(
+            hint(text, error).unwrap_or(
+                "write rows with a JSON library, such as Python's json.dumps, not by hand",
+            ),
+        ),
     }
 }
 
@@ -46,6 +51,15 @@ fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
     if error.is_eof() {
         return Some(
             "the row stops short: the file may be cut, or a row of a .jsonl file be spread over several lines",
+        );
+    }
+    let said = error.to_string();
+    if said.contains(unique::TWICE) {
+        return Some("keep one of the two: readers differ in which one they take");
+    }
+    if said.contains("recursion limit") {
+        return Some(
+            "lists and objects may lie 127 deep in each other; keep what is deeper as text",
         );
     }
     let line = text.split('\n').nth(error.line().saturating_sub(1))?;
@@ -68,8 +82,6 @@ fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
     if shows(&["'", "None", "True", "False"]) {
         return Some("this looks like Python's repr of a dictionary: write it with json.dumps");
     }
-    error
-        .to_string()
-        .contains("hex escape")
+    said.contains("hex escape")
         .then_some("half of a surrogate pair is not text: the row was made from broken UTF-16")
 }

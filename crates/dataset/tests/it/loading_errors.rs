@@ -11,6 +11,7 @@ fn error(name: &str, content: impl AsRef<[u8]>) -> (Error, String, Vec<String>) 
     let error = fixture.load().unwrap_err();
     let (text, hints) = told(&error);
     let text = text.replace(&format!("{}/", fixture.directory().display()), "");
+    assert!(!hints.is_empty(), "nothing says what to do about: {text}");
     (error, text, hints)
 }
 
@@ -104,6 +105,30 @@ fn text_that_stops_short_is_told_apart() {
         text("x.json", format!("[{row}\n")),
         "dataset x.json, line 2, column 1: the file ends before the array is closed"
     );
+}
+
+#[test]
+fn a_key_that_stands_twice_is_refused_where_it_stands() {
+    let good = plain("a");
+    let twice = "{\"instance_id\": \"b\", \"problem_statement\": \"x\", \"instance_id\": \"c\"}";
+    let (_, message, hints) = error("x.jsonl", format!("{good}\n{twice}\n"));
+    assert_eq!(
+        message,
+        "dataset x.jsonl, line 2, column 60: the key \"instance_id\" stands twice in one object"
+    );
+    assert!(hints[0].starts_with("keep one of the two"), "{hints:?}");
+    let deep = "[{\"instance_id\": \"b\",\n \"problem_statement\": \"x\",\n \"more\": {\"k\": 1, \"k\": 2}}]";
+    let message = text("x.json", deep);
+    assert!(message.starts_with("dataset x.json, line 3, "), "{message}");
+}
+
+#[test]
+fn a_row_that_nests_too_deep_is_told_what_to_do() {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let row = format!("{{\"instance_id\": \"b\", \"problem_statement\": \"x\", \"more\": {deep}}}");
+    let (_, message, hints) = error("x.jsonl", row);
+    assert!(message.contains("recursion limit"), "{message}");
+    assert!(hints[0].contains("127 deep"), "{hints:?}");
 }
 
 #[test]
