@@ -3,6 +3,7 @@
 //! A [`Choice`] names a model, [`open`] makes it ready as a [`Provider`], and [`Provider::model`] gives it to one attempt as the port
 //! that the agent knows. Transport retries, the limiter and prices live here; what a reply means is the agent's affair.
 
+mod address;
 mod canned;
 mod choice;
 mod error;
@@ -17,6 +18,7 @@ mod script;
 mod settings;
 mod wire;
 
+pub use address::shown;
 pub use choice::Choice;
 pub use error::Error;
 pub use provider::{Provider, client, open};

@@ -25,7 +25,7 @@ use crate::grading;
 use crate::plan::{self, GradeJob, Job, Plan, PlanRow, Request};
 use crate::settings::{ResumeMode, RunSettings};
 use crate::signals::Signals;
-use crate::store::derived::PredictionRules;
+use crate::store::derived::{self, PredictionRules};
 use crate::store::journal::{self, JournalWriter};
 use crate::store::ledger::Ledger;
 use crate::store::owner::{self, Writer};
@@ -212,11 +212,15 @@ fn take(
         before,
     )?;
     let journal = JournalWriter::create(&writer.journal()).at("create", writer.journal())?;
+    let ledger = read_ledger(run)?;
+    if writer.follows_death() {
+        derived::publish_again(run, &ledger, settings.identity.patch);
+    }
     Ok(Store {
         run: run.clone(),
         writer,
         journal,
-        ledger: read_ledger(run)?,
+        ledger,
     })
 }
 

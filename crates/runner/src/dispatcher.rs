@@ -10,7 +10,7 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -134,6 +134,7 @@ pub async fn run(
         aborted: None,
         bug: false,
         broken: None,
+        ended: BTreeSet::new(),
     };
     dispatcher.listen(signals);
     dispatcher.begin(plan.done);
@@ -161,6 +162,8 @@ struct Dispatcher {
     aborted: Option<String>,
     bug: bool,
     broken: Option<Error>,
+    /// Samples that attempts of this runner ended.
+    ended: BTreeSet<(InstanceId, u32)>,
 }
 
 impl Dispatcher {

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sandbox::Error;
-use sandbox::repository::{Prepared, prepare};
+use sandbox::repository::{self, Prepared, Unpacked, prepare, prepare_unpacked};
 
 type Key = (PathBuf, Option<String>);
 type Slot = Arc<tokio::sync::Mutex<Weak<Prepared>>>;
+
+/// Bytes of bundles that are unpacked before anything starts, so that a broken one shows then. It takes a few seconds, and that much disk until
+/// the end of the run; what is beyond shows when it is prepared.
+const UNPACKED: u64 = 256 << 20;
 
 /// Prepares each repository once while anybody uses it, however many ask at the same time.
 ///
@@ -18,6 +22,14 @@ pub struct Repositories {
     slots: Mutex<HashMap<Key, Slot>>,
     kept: usize,
     recent: Mutex<VecDeque<Arc<Prepared>>>,
+    bundles: Mutex<Bundles>,
+}
+
+/// Bundles that were unpacked ahead.
+#[derive(Default)]
+struct Bundles {
+    unpacked: HashMap<PathBuf, Arc<Unpacked>>,
+    bytes: u64,
 }
 
 impl Repositories {
@@ -28,12 +40,46 @@ impl Repositories {
             slots: Mutex::default(),
             kept,
             recent: Mutex::default(),
+            bundles: Mutex::default(),
         }
+    }
+
+    /// Looks whether the repository at `path` can be read and has `commit`, so that a mistake shows before anything starts. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot, or has not, as far as can be told cheaply.
+    pub fn check(&self, path: &Path, commit: Option<&str>) -> Result<(), Error> {
+        match self.unpack(path)? {
+            Some(unpacked) => unpacked.check(commit),
+            None => repository::check(path, commit),
+        }
+    }
+
+    /// The bundle at `path`, unpacked; `None` where there is none, and where it is more than [`UNPACKED`] leaves room for.
+    fn unpack(&self, path: &Path) -> Result<Option<Arc<Unpacked>>, Error> {
+        let mut bundles = lock(&self.bundles);
+        if let Some(unpacked) = bundles.unpacked.get(path) {
+            return Ok(Some(Arc::clone(unpacked)));
+        }
+        let metadata = std::fs::metadata(path).ok();
+        let Some(file) = metadata.filter(std::fs::Metadata::is_file) else {
+            return Ok(None);
+        };
+        if bundles.bytes + file.len() > UNPACKED {
+            return Ok(None);
+        }
+        let unpacked = Arc::new(Unpacked::of(path, &self.root)?);
+        bundles.bytes += file.len();
+        bundles
+            .unpacked
+            .insert(path.to_owned(), Arc::clone(&unpacked));
+        Ok(Some(unpacked))
     }
 
     /// Lets go of those that nobody uses.
     pub fn clear(&self) {
         lock(&self.recent).clear();
+        *lock(&self.bundles) = Bundles::default();
     }
 
     fn remember(&self, prepared: &Arc<Prepared>) {
@@ -63,15 +109,18 @@ impl Repositories {
             commit.map(str::to_owned),
             self.root.clone(),
         );
-        let prepared =
-            tokio::task::spawn_blocking(move || prepare(&source, commit.as_deref(), &root))
-                .await
-                .unwrap_or_else(|panic| {
-                    Err(Error::Start {
-                        operation: format!("prepare the repository `{}`", path.display()),
-                        source: Box::new(panic),
-                    })
-                })?;
+        let unpacked = lock(&self.bundles).unpacked.get(path).cloned();
+        let prepared = tokio::task::spawn_blocking(move || match unpacked {
+            Some(unpacked) => prepare_unpacked(&unpacked, commit.as_deref(), &root),
+            None => prepare(&source, commit.as_deref(), &root),
+        })
+        .await
+        .unwrap_or_else(|panic| {
+            Err(Error::Start {
+                operation: format!("prepare the repository `{}`", path.display()),
+                source: Box::new(panic),
+            })
+        })?;
         *slot = Arc::downgrade(&prepared);
         self.remember(&prepared);
         Ok(prepared)

@@ -10,6 +10,7 @@
 //! ```
 //! Evidence is appended by one writer or replaced whole, never deleted.
 
+pub mod append;
 pub mod atomic;
 pub mod derived;
 pub mod journal;

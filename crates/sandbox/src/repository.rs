@@ -19,6 +19,7 @@ mod source;
 mod submodules;
 mod survey;
 mod tree;
+mod unpacked;
 mod worktree;
 
 use tokio::sync::Semaphore;
@@ -27,9 +28,10 @@ use crate::error::Error;
 
 pub use diff::{Omission, WorkspaceDiff};
 pub use inside::{Fallback, ImageRepositories, Origin};
-pub use prepare::{Prepared, check, prepare};
+pub use prepare::{Prepared, check, prepare, prepare_unpacked};
 pub use seal::{BaseCommit, ImageState, LeftOut, SealRecord};
 pub use source::Source;
+pub use unpacked::Unpacked;
 
 pub(crate) use apply::apply;
 pub(crate) use checkout::{Start, checkout};

@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
 use super::trouble::CUT;
+use crate::address::secrets_of;
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -53,9 +54,7 @@ impl Endpoint {
             headers.insert(parsed, sensitive("headers", value.expose_secret())?);
             secrets.push(value.clone());
         }
-        if let Some(password) = url.password() {
-            secrets.push(password.into());
-        }
+        secrets.extend(secrets_of(&url));
         Ok(Self {
             label: label(&url),
             url,

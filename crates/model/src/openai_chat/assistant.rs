@@ -38,7 +38,11 @@ pub(crate) fn write(out: &mut Vec<u8>, reply: &Reply) {
         None => write_json(out, &reply.text),
     }
     for (name, value) in &fields {
-        if !is_empty(value) && !matches!(name.as_ref(), "role" | "content" | "tool_calls") {
+        let ours = matches!(
+            name.as_ref(),
+            "role" | "content" | "tool_calls" | "function_call"
+        );
+        if !is_empty(value) && !ours {
             out.push(b',');
             write_json(out, name);
             out.push(b':');

@@ -44,6 +44,9 @@ struct Message<'a> {
     refusal: Option<&'a RawValue>,
     #[serde(default, borrow)]
     tool_calls: Option<Vec<Call<'a>>>,
+    /// What servers of the first days send in the place of a list of calls.
+    #[serde(default, borrow)]
+    function_call: Option<Function<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +130,15 @@ pub(super) fn read_message(message: &str) -> Result<Answer, serde_json::Error> {
                 .unwrap_or_default(),
         })
         .collect();
+    if answer.calls.is_empty()
+        && let Some(function) = message.function_call
+    {
+        answer.calls.push(AnswerCall {
+            id: None,
+            name: text(function.name).unwrap_or_default(),
+            arguments: text(function.arguments).unwrap_or_default(),
+        });
+    }
     note_refusal(&mut answer, refusal);
     Ok(answer)
 }
@@ -312,6 +324,33 @@ mod tests {
         let answer = read_message(message).unwrap();
         assert_eq!(answer.reasoning.as_deref(), Some("ab"));
         assert_eq!(answer.text, "c");
+    }
+
+    #[test]
+    fn a_call_of_the_first_days_is_a_call() {
+        let function = r#"{"name":"bash","arguments":"{\"command\":\"ls\"}"}"#;
+        let whole = read_message(&format!(r#"{{"content":null,"function_call":{function}}}"#));
+        let mut decoder = crate::openai_chat::stream::ChatDecoder::default();
+        for delta in [
+            r#"{"function_call":{"name":"bash","arguments":"{\"comm"}}"#,
+            r#"{"function_call":{"arguments":"and\":\"ls\"}"}}"#,
+        ] {
+            let chunk = format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#);
+            crate::http::Decoder::take(&mut decoder, &chunk).unwrap();
+        }
+        let last = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}"#;
+        crate::http::Decoder::take(&mut decoder, last).unwrap();
+        let streamed = crate::http::Decoder::finish(decoder).unwrap();
+        for answer in [whole.unwrap(), streamed] {
+            let calls: Vec<_> = answer
+                .calls
+                .iter()
+                .map(|call| (call.name.as_str(), call.arguments.as_str()))
+                .collect();
+            assert_eq!(calls, [("bash", r#"{"command":"ls"}"#)]);
+        }
+        let none = read_message(r#"{"content":"x","function_call":null}"#).unwrap();
+        assert!(none.calls.is_empty());
     }
 
     #[test]

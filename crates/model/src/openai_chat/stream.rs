@@ -220,6 +220,15 @@ impl ChatDecoder {
                         }
                     }
                 }
+                "function_call" => {
+                    if let Some(function) = present(Some(value)) {
+                        self.add_call(&CallDelta {
+                            index: None,
+                            id: None,
+                            function: Some(serde_json::from_str(function.get())?),
+                        });
+                    }
+                }
                 _ => self.add_field(&name, value)?,
             }
         }

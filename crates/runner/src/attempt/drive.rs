@@ -15,6 +15,7 @@ use super::rerun::LABEL;
 use crate::clock::AttemptClock;
 use crate::error::chain;
 use crate::recorder::{AttemptObserver, SharedTrajectory};
+use crate::replay::{ACTING, Acting};
 use crate::store::trajectory::TrajectoryWriter;
 use crate::workspace::SandboxWorkspace;
 
@@ -118,6 +119,7 @@ impl Life<'_> {
             put("seal", serde_json::to_value(sandbox.seal()));
             put("applied", serde_json::to_value(sandbox.applied()));
             put(LABEL, Ok(self.label().into()));
+            put(ACTING, serde_json::to_value(Acting::of(&context.identity)));
         }
         Header {
             schema_version: FormatVersion::TRAJECTORY,

@@ -1,16 +1,18 @@
 //! Building what the attempts of a batch share.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use agent::condense::Window;
 use dataset::Row;
+use model::price::PriceTable;
 use tokio::sync::Semaphore;
 
 use crate::attempt::context::{self, Context, Entry, Permits};
 use crate::backends::{self, Backends};
 use crate::dispatcher::Stop;
-use crate::error::Error;
+use crate::error::{At, Error};
 use crate::lease::Leases;
 use crate::recorder::{Budget, Redactor};
 use crate::repositories::Repositories;
@@ -43,11 +45,12 @@ pub(super) fn context(
             .chain(&settings.secrets.environment)
             .map(|(_, value)| value.clone()),
     );
+    let repositories = Repositories::new(root, kept(&operation));
     Ok(Context {
         run: run.clone(),
         name: settings.run_name(),
         identity_sha256: identity.sha256(),
-        entries: entries(settings, rows)?,
+        entries: entries(settings, rows, &repositories)?,
         environment: context::environment(&settings.secrets),
         redactor: Redactor::new(secrets),
         provider,
@@ -57,7 +60,7 @@ pub(super) fn context(
         checks: context::checks(&identity),
         classes: Arc::new(context::path_classes(&identity.paths)?),
         backends,
-        repositories: Repositories::new(root, kept(&operation)),
+        repositories,
         leases: Arc::new(Leases::default()),
         permits: Permits {
             start: Semaphore::new(operation.start_workers.max(1)),
@@ -71,7 +74,11 @@ pub(super) fn context(
     })
 }
 
-fn entries(settings: &RunSettings, rows: Vec<Row>) -> Result<Vec<Entry>, Error> {
+fn entries(
+    settings: &RunSettings,
+    rows: Vec<Row>,
+    repositories: &Repositories,
+) -> Result<Vec<Entry>, Error> {
     let operation = &settings.operation;
     let mut checked = HashSet::new();
     rows.into_iter()
@@ -88,16 +95,16 @@ fn entries(settings: &RunSettings, rows: Vec<Row>) -> Result<Vec<Entry>, Error> 
             })?;
             let base = row.instance.base_commit.clone();
             if checked.insert((repository.clone(), base.clone())) {
-                sandbox::repository::check(&repository, base.as_deref()).map_err(|error| {
-                    Error::Settings {
+                repositories
+                    .check(&repository, base.as_deref())
+                    .map_err(|error| Error::Settings {
                         message: format!(
                             "the repository of instance `{}` cannot be used",
                             row.instance.id
                         ),
                         hint: error.hint().map(str::to_owned),
                         source: Some(Box::new(error)),
-                    }
-                })?;
+                    })?;
             }
             Ok(Entry { row, repository })
         })
@@ -114,7 +121,11 @@ pub(super) fn open_model(settings: &RunSettings) -> Result<Arc<dyn model::Provid
     let transport = &settings.operation.transport;
     let choice = model::Choice::parse(&settings.identity.model).map_err(wrong)?;
     let client = || model::client(transport.connect_timeout);
-    let provider = model::open(&choice, &model_settings(settings), client).map_err(wrong)?;
+    let mut asked = model_settings(settings);
+    if let Some(path) = &transport.prices {
+        asked.prices.extend(prices(path)?);
+    }
+    let provider = model::open(&choice, &asked, client).map_err(wrong)?;
     let costs =
         settings.identity.limits.max_cost.is_some() || settings.operation.max_total_cost.is_some();
     if costs && !provider.price_known() {
@@ -123,11 +134,24 @@ pub(super) fn open_model(settings: &RunSettings) -> Result<Arc<dyn model::Provid
                 "a limit on the cost is set, but the price of `{}` is not known",
                 settings.identity.model
             ),
-            hint: Some("give the price with --price input=DOLLARS --price output=DOLLARS, or leave the limit out".to_owned()),
+            hint: Some("give the price with --price input=DOLLARS --price output=DOLLARS, or a table with --prices FILE, or leave the limit out".to_owned()),
             source: None,
         });
     }
     Ok(provider)
+}
+
+/// A table of the user's.
+fn prices(path: &Path) -> Result<PriceTable, Error> {
+    let text = std::fs::read_to_string(path).at("read", path)?;
+    PriceTable::parse(&text).map_err(|error| Error::Settings {
+        message: format!("the prices in `{}` cannot be used", path.display()),
+        hint: Some(
+            "each is `[[model]]` with name, input and output, and cached and cache_write where they differ, in US dollars for a million tokens"
+                .to_owned(),
+        ),
+        source: Some(Box::new(error)),
+    })
 }
 
 fn model_settings(settings: &RunSettings) -> model::Settings {

@@ -125,7 +125,8 @@ impl Error {
                 }
                 _ => Vec::new(),
             },
-            Self::Trajectory(_) | Self::Runtime { .. } => Vec::new(),
+            Self::Trajectory(error) => error.hint().map(str::to_owned).into_iter().collect(),
+            Self::Runtime { .. } => Vec::new(),
         }
     }
 }

@@ -29,6 +29,9 @@ fn completed(command: Command, defaults: &BTreeMap<String, String>) -> Command {
         .filter_map(negative)
         .collect();
     let with_defaults = command.mut_args(|argument| {
+        // A negative number is a value that its setting refuses, not an unknown flag.
+        let takes_value = argument.get_action().takes_values();
+        let argument = argument.allow_negative_numbers(takes_value);
         let Some(default) = defaults.get(argument.get_id().as_str()) else {
             return argument;
         };

@@ -13,7 +13,8 @@ use super::resolve::{self, Solver};
 use crate::exit::Exit;
 use crate::layers::{Options, Table};
 use crate::lease::REMOVAL_LIMIT;
-use crate::replay::Recording;
+use crate::replay::{Acting, Recording};
+use crate::settings::Identity;
 use crate::signals::{Signal, Signals};
 use crate::ui::Printer;
 use report::Report;
@@ -51,13 +52,24 @@ pub(super) fn replay(command: &Replay, negated: Table, printer: &Printer) -> Res
         .iter()
         .map(|recording| place::repository(command, &options, recording))
         .collect::<Result<Vec<_>, _>>()?;
+    let identities: Vec<Identity> = recordings
+        .iter()
+        .map(|recording| {
+            let mut identity = settings.identity.clone();
+            if let Some(acting) = Acting::recorded(&recording.trajectory.header) {
+                acting.put(&mut identity, |key| resolved.is_given(key));
+            }
+            identity
+        })
+        .collect();
     super::runtime()?.block_on(async {
         let mut signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
         let stage = Stage::new(settings, printer).await?;
         let mut reports = Vec::new();
         let mut interrupted = None;
-        for (recording, (path, commit)) in recordings.iter().zip(&repositories) {
-            let replayed = stage.replay(recording, path, commit.as_deref());
+        let places = identities.iter().zip(&repositories);
+        for (recording, (identity, (path, commit))) in recordings.iter().zip(places) {
+            let replayed = stage.replay(recording, identity, path, commit.as_deref());
             tokio::pin!(replayed);
             let report = tokio::select! {
                 report = &mut replayed => report,

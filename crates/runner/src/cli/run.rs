@@ -123,7 +123,8 @@ fn warn_about(resolved: &Resolved, options: &Options, printer: &Printer) {
         (&options.model.base_url, resolved.origin("base_url"))
     {
         printer.warn(&format!(
-            "requests, and your key, go to {url}, as {} says",
+            "requests, and your key, go to {}, as {} says",
+            model::shown(url),
             file.display()
         ));
     }

@@ -30,6 +30,8 @@ impl Dispatcher {
         self.tasks.abort_all();
         self.executor.clean(CLEAN_LIMIT).await;
         self.write_derived();
+        let settled = derived::settle(&self.store.run, &self.ended);
+        self.check(settled);
         let facts = self.facts();
         let exit_code = exit_code(&facts);
         self.emit(RunEvent::RunFinished { exit_code });

@@ -52,6 +52,8 @@ impl Dispatcher {
             seconds: end.seconds,
             patch: end.patch.clone(),
         });
+        self.ended
+            .insert((job.key.instance_id.clone(), job.key.sample));
         self.schedule.touch();
         self.show_end(&job, end);
         let empty = end.patch.bytes == 0;

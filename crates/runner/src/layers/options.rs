@@ -56,10 +56,11 @@ pub struct Options {
 const FILE_ONLY: [&str; 1] = ["headers"];
 
 /// Keys whose value is a path, relative to the file that names it.
-pub(crate) const PATHS: [&str; 7] = [
+pub(crate) const PATHS: [&str; 8] = [
     "dataset",
     "ids_file",
     "out",
+    "prices",
     "prompt",
     "repos",
     "scratch",

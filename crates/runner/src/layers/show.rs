@@ -24,6 +24,9 @@ pub fn show(resolved: &Resolved, as_json: bool) -> Result<String, Error> {
             pairs.values_mut().for_each(|value| *value = HIDDEN.into());
         }
     }
+    if let Some(Value::String(address)) = table.get_mut("base_url") {
+        *address = model::shown(address);
+    }
     table.retain(|key, _| resolved.origin(key).is_some());
     let origin = |key: &str| resolved.origin(key).map(ToString::to_string);
     if as_json {

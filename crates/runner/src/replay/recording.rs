@@ -29,6 +29,22 @@ pub enum Unreadable {
     },
 }
 
+impl Unreadable {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Read { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => Some("check the path"),
+                io::ErrorKind::PermissionDenied => Some("make it readable for this user"),
+                _ => None,
+            },
+            Self::Format { .. } => Some(
+                "a run keeps them as `trajectories/<id>.json` and `instances/<id>/s<k>-a<n>/trajectory.jsonl`",
+            ),
+        }
+    }
+}
+
 /// What was recorded.
 #[derive(Debug, Clone)]
 pub struct Recording {

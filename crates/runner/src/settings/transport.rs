@@ -1,15 +1,19 @@
 //! How the model's server is spoken to.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schema::seconds;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// How requests to the model's server are sent and retried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Transport {
-    /// Address of the server, `None` for the provider's own.
+    /// Address of the server, `None` for the provider's own. What is secret in it is not written down.
+    #[serde(serialize_with = "without_secrets")]
     pub base_url: Option<String>,
+    /// Table of prices besides the built-in one.
+    pub prices: Option<PathBuf>,
     /// Whether replies are streamed.
     pub stream: bool,
     /// Tries at one request, the first included.
@@ -41,4 +45,9 @@ pub struct Price {
     pub cache_write: Option<f64>,
     /// Completion tokens.
     pub output: f64,
+}
+
+#[expect(clippy::ref_option, reason = "the signature that serde calls")]
+fn without_secrets<S: Serializer>(address: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    address.as_deref().map(model::shown).serialize(to)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Suffix of files that were being written when a runner died; swept when a run is taken up again.
 const SUFFIX: &str = ".tmp~";
 
-/// Replaces `path` by what `write` writes: readers see the old file or the new one, never a part.
+/// Replaces `path` by what `write` writes: readers see the old file or the new one, never a part, also after a power cut.
 ///
 /// Only one writer may replace the same path at a time.
 ///
@@ -17,11 +17,30 @@ pub fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
+    replace_with(path, write, File::sync_data)
+}
+
+/// The same for a file that can be made again from others: after a power cut it may be a part, or empty.
+///
+/// # Errors
+/// When the file cannot be written or renamed; the old file then still stands.
+pub fn replace_derived(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    replace_with(path, write, |_| Ok(()))
+}
+
+fn replace_with(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    settle: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let temporary = temporary(path);
     let mut file = BufWriter::new(File::create(&temporary)?);
     let done = write(&mut file)
         .and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error))
-        .and_then(|file| file.sync_data())
+        .and_then(|file| settle(&file))
         .and_then(|()| fs::rename(&temporary, path));
     if done.is_err() {
         let _ = fs::remove_file(&temporary);

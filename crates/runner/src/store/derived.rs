@@ -8,7 +8,7 @@ use schema::{AttemptKey, InstanceId, Outcome, Prediction};
 
 use super::ledger::{Ledger, Sample};
 use super::{RunDirectory, atomic, trajectory};
-use crate::error::{At, Error};
+use crate::error::{At, Error, chain};
 use crate::settings::{PartialPatches, PatchKind};
 
 /// Derived files are rewritten at most this often.
@@ -174,7 +174,8 @@ fn prediction(
     }))
 }
 
-/// Puts the patch and the trajectory of one attempt where those of the attempt that counts lie.
+/// Puts the patch and the trajectory of one attempt where those of the attempt that counts lie. They are copies of synced files and are not synced
+/// themselves: [`publish_again`] makes up for a runner that had no end.
 ///
 /// # Errors
 /// When a file cannot be read or written.
@@ -187,7 +188,7 @@ pub fn publish(run: &RunDirectory, key: &AttemptKey, kind: PatchKind) -> Result<
     if source.exists() {
         let target = run.patch(&key.instance_id, key.sample);
         let mut patch = fs::File::open(&source).at("read", &source)?;
-        atomic::replace(&target, |file| io::copy(&mut patch, file).map(drop))
+        atomic::replace_derived(&target, |file| io::copy(&mut patch, file).map(drop))
             .at("write", &target)?;
     }
     let log = attempt.trajectory();
@@ -196,6 +197,43 @@ pub fn publish(run: &RunDirectory, key: &AttemptKey, kind: PatchKind) -> Result<
         trajectory::write_document(&log, &target).at("write", &target)?;
     }
     Ok(())
+}
+
+/// Makes what was published for these samples survive a power cut. Most of it is on disk by then.
+///
+/// # Errors
+/// When a file cannot be synced.
+pub fn settle<'a>(
+    run: &RunDirectory,
+    samples: impl IntoIterator<Item = &'a (InstanceId, u32)>,
+) -> Result<(), Error> {
+    for (id, number) in samples {
+        for path in [run.patch(id, *number), run.trajectory(id, *number)] {
+            match fs::File::open(&path).and_then(|file| file.sync_data()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).at("sync", path);
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Publishes every attempt that counts, as far as the ledger knows. What cannot be had of one is no reason to have nothing of the others.
+pub fn publish_again(run: &RunDirectory, ledger: &Ledger, kind: PatchKind) {
+    for (id, number, sample) in ledger.samples() {
+        if let Some((attempt, _, _)) = sample.counting() {
+            let key = AttemptKey {
+                instance_id: id.clone(),
+                sample: number,
+                attempt,
+            };
+            if let Err(error) = publish(run, &key, kind) {
+                tracing::warn!(%key, error = chain(&error), "an attempt was not published again");
+            }
+        }
+    }
 }
 
 #[cfg(test)]

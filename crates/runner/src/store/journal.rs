@@ -1,7 +1,7 @@
 //! Journals: appended by one writer each, read as their union.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use schema::RunEvent;
 use schema::journal::JournalLine;
 use serde::Serialize;
 
+use super::append::Appender;
 use super::{RunDirectory, owner};
 use crate::clock;
 use crate::error::{At, Error};
@@ -24,7 +25,7 @@ struct Line<'a> {
 /// Appends events, one `write` each.
 #[derive(Debug)]
 pub struct JournalWriter {
-    file: File,
+    file: Appender,
     buffer: Vec<u8>,
     unsynced: bool,
 }
@@ -36,10 +37,7 @@ impl JournalWriter {
     /// When it cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         Ok(Self {
-            file: OpenOptions::new()
-                .append(true)
-                .create_new(true)
-                .open(path)?,
+            file: Appender::create(path)?,
             buffer: Vec::new(),
             unsynced: false,
         })
@@ -57,7 +55,7 @@ impl JournalWriter {
         self.buffer.clear();
         serde_json::to_writer(&mut self.buffer, &line)?;
         self.buffer.push(b'\n');
-        self.file.write_all(&self.buffer)?;
+        self.file.append(&self.buffer)?;
         self.unsynced = true;
         Ok(())
     }
@@ -68,7 +66,7 @@ impl JournalWriter {
     /// When it cannot be synced.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.unsynced {
-            self.file.sync_data()?;
+            self.file.sync()?;
             self.unsynced = false;
         }
         Ok(())

@@ -99,6 +99,7 @@ pub struct Writer {
     directory: PathBuf,
     name: String,
     owner: Owner,
+    follows_death: bool,
 }
 
 impl Writer {
@@ -112,6 +113,7 @@ impl Writer {
         let _lock = lock(&writers)?;
         let now = clock::now();
         let mut last = 0;
+        let mut follows_death = false;
         for (number, directory) in directories(&writers)? {
             last = last.max(number);
             match read_owner(&directory)? {
@@ -122,7 +124,8 @@ impl Writer {
                         host: owner.host,
                     });
                 }
-                Some(_) | None => {}
+                Some(owner) => follows_death = !owner.finished,
+                None => {}
             }
         }
         let name = format!("w{}", last + 1);
@@ -132,9 +135,15 @@ impl Writer {
             owner: Owner::this(),
             directory,
             name,
+            follows_death,
         };
         writer.create_owner_file()?;
         Ok(writer)
+    }
+
+    /// Whether the writer before it had no end.
+    pub fn follows_death(&self) -> bool {
+        self.follows_death
     }
 
     /// Its name below `writers/`.

@@ -1,17 +1,18 @@
 //! Trajectory logs: a header line and one event a line; and the same as one document.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use schema::{Elapsed, Event, Header, Outcome, Record, Trajectory};
 
+use super::append::Appender;
 use super::atomic;
 
 /// Appends records, one `write` each.
 #[derive(Debug)]
 pub struct TrajectoryWriter {
-    file: File,
+    file: Appender,
     buffer: Vec<u8>,
     durable: bool,
     last: u64,
@@ -26,10 +27,7 @@ impl TrajectoryWriter {
     /// When it cannot be created or written.
     pub fn create(path: &Path, header: &Header, durable: bool) -> io::Result<Self> {
         let mut writer = Self {
-            file: OpenOptions::new()
-                .append(true)
-                .create_new(true)
-                .open(path)?,
+            file: Appender::create(path)?,
             buffer: Vec::with_capacity(4096),
             durable,
             last: 0,
@@ -77,14 +75,14 @@ impl TrajectoryWriter {
     /// # Errors
     /// When it cannot be synced.
     pub fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.sync()
     }
 
     fn put(&mut self) -> io::Result<()> {
         self.buffer.push(b'\n');
-        self.file.write_all(&self.buffer)?;
+        self.file.append(&self.buffer)?;
         if self.durable {
-            self.file.sync_data()?;
+            self.file.sync()?;
         }
         Ok(())
     }
@@ -126,7 +124,7 @@ pub fn write_document(log: &Path, document: &Path) -> io::Result<()> {
             "the log has no header",
         ));
     }
-    atomic::replace(document, |file| {
+    atomic::replace_derived(document, |file| {
         file.write_all(b"{\n\"header\": ")?;
         file.write_all(&line)?;
         file.write_all(b",\n\"events\": [")?;

@@ -127,6 +127,16 @@ fn a_file_that_is_no_bundle() {
 }
 
 #[test]
+fn a_bundle_whose_pack_is_broken_is_refused_before_anything_starts() {
+    let place = with_row(r#""repo_path": "o.bundle""#);
+    let header = format!("# v2 git bundle\n{} refs/heads/main\n\n", "a".repeat(40));
+    place.write("o.bundle", format!("{header}not a pack\n"));
+    let said = place.run(&RUN);
+    assert!(!place.path().join("out").exists(), "something was started");
+    insta::assert_snapshot!(said.all());
+}
+
+#[test]
 fn a_script_that_is_not_there() {
     let place = Place::new();
     let base = place.repository("repo");

@@ -47,20 +47,21 @@ fn a_batch_leaves_patches_trajectories_and_predictions_and_nothing_else() {
 
 #[test]
 fn every_ending_is_written_once_everywhere() {
-    let mut fixture = Fixture::new(6);
+    let fixture = Fixture::new(6);
     fixture.script_of(0, &["echo good > value.txt"]);
     fixture.script_of(1, &["true", "ls", "pwd", "id", "date", "uname"]);
     fixture.place.write(
         &format!("scripts/{}.jsonl", fixture.id(2)),
         "{\"tool_calls\":[{\"name\":\"bash\",\"arguments\":{\"command\":\"echo good > value.txt\"}}]}\n",
     );
-    // Instance 3 has no script, instance 4 a bundle whose pack is none, instance 5 changes nothing but a test.
+    // Instance 3 has no script, instance 4 a repository that lacks a file of its base commit, instance 5 changes nothing but a test.
     fixture.script_of(4, &["true"]);
-    let header = format!("# v2 git bundle\n{} refs/heads/main\n\n", "a".repeat(40));
-    let bundle = fixture
-        .place
-        .write("broken.bundle", format!("{header}not a pack\n"));
-    fixture.change(4, "repo_path", json!(bundle));
+    let lost = git2::Oid::hash_object(git2::ObjectType::Blob, b"bad\n")
+        .unwrap()
+        .to_string();
+    let objects = fixture.place.path().join("repos").join(fixture.id(4));
+    let objects = objects.join(".git/objects").join(&lost[..2]);
+    fs::remove_file(objects.join(&lost[2..])).unwrap();
     let only_tests = ["mkdir tests && echo x > tests/test_x.py", "true"];
     fixture.script_of(5, &only_tests);
     let flags = ["--model", "script:scripts", "--max-steps", "4"];

@@ -1,5 +1,10 @@
 //! Bad input: each gives one clear error with its subject and a hint, the right exit code, and starts nothing.
 
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use testkit::{Answer, FakeServer};
+
 use crate::command::Place;
 
 #[test]
@@ -88,6 +93,83 @@ fn rows_with_images_are_worked_on_here_where_no_engine_answers_and_that_is_said(
     );
     assert!(
         said.err.contains("DOCKER_HOST") || said.err.contains("hint:"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn a_negative_number_is_a_bad_value_and_no_flag() {
+    for argument in [&["--max-steps", "-1"][..], &["--max-steps=-1"]] {
+        let said = Place::new().run(&[&["run"], argument].concat());
+        assert_eq!(said.code, 2);
+        assert!(
+            said.err.contains("`-1` is not a count such as `100`"),
+            "{}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn a_sandbox_that_was_not_taken_is_named_with_its_reason() {
+    let place = Place::new();
+    let program = place.write(
+        "bin/bwrap",
+        "#!/bin/sh\necho 'no namespaces today' >&2\nexit 1\n",
+    );
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let place = place.variable("PATH", &path);
+    let base = place.repository("repo");
+    place.dataset(&base);
+    place.script(&["sed -i s/helo/hello/ greet.sh"]);
+    let run = [
+        "run",
+        "--dataset",
+        "dataset.jsonl",
+        "--model",
+        "script:script.jsonl",
+        "--out",
+        "out",
+    ];
+    let said = place.run(&run);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let warning = said
+        .err
+        .lines()
+        .find(|line| line.contains("unconfined"))
+        .unwrap();
+    assert!(warning.contains("no namespaces today"), "{warning}");
+}
+
+#[test]
+fn a_refused_key_is_followed_by_what_to_do() {
+    let server = FakeServer::start(|_| Answer::json_with(401, &json!({})));
+    let place = Place::new();
+    let base = place.repository("repo");
+    place.dataset(&base);
+    let url = server.base_url();
+    let said = place.run(&[
+        "run",
+        "--dataset",
+        "dataset.jsonl",
+        "--out",
+        "out",
+        "--sandbox",
+        "local",
+        "--model",
+        "openai:m",
+        "--base-url",
+        &url,
+    ]);
+    assert_eq!(said.code, 4, "{}", said.all());
+    assert!(
+        said.err.contains("hint: set PATCHMILL_API_KEY"),
         "{}",
         said.err
     );

@@ -123,3 +123,49 @@ fn a_command_that_prints_a_gigabyte_costs_little_memory_and_disk() {
     assert!(fixture.predictions()[0].model_patch.contains("+good"));
     fixture.assert_clean();
 }
+
+#[test]
+fn prices_of_the_users_own_make_a_cost_known() {
+    let fixture = Fixture::new(1);
+    fixture.place.write(
+        "prices.toml",
+        "[[model]]\nname = \"homemade\"\ninput = 1.0\noutput = 2.0\n",
+    );
+    let server = FakeServer::start(|_| {
+        let call = json!({ "id": "c", "type": "function", "function": { "name": "task_done", "arguments": "{}" } });
+        Answer::json(&json!({
+            "choices": [{ "message": { "role": "assistant", "tool_calls": [call] }, "finish_reason": "tool_calls" }],
+            "usage": { "prompt_tokens": 1_000_000, "completion_tokens": 500_000 },
+        }))
+    });
+    let url = format!("{}?code=very-secret-code", server.base_url());
+    let run = |prices: &str| {
+        fixture.run(&[
+            "--model",
+            "openai:homemade",
+            "--base-url",
+            &url,
+            "--max-cost",
+            "2",
+            "--prices",
+            prices,
+            "--format",
+            "json",
+        ])
+    };
+    let said = run("prices.toml");
+    assert_eq!(said.code, 0, "{}", said.all());
+    let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(summary["usage"]["cost"], 2.0);
+    assert_eq!(summary["reasons"]["stopped:max_cost"], 1);
+    // What an address holds beside the place of the server is written nowhere.
+    let text = fs::read_to_string(fixture.file("run.json")).unwrap();
+    assert!(text.contains("?code=redacted"), "{text}");
+    assert!(!text.contains("very-secret-code"), "{text}");
+
+    fixture
+        .place
+        .write("broken.toml", "[[model]]\nname = \"homemade\"\n");
+    let said = run("broken.toml");
+    assert_eq!(said.code, 2, "{}", said.all());
+}

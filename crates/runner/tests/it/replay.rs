@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::command::Place;
 
 /// A run of one instance that was solved.
@@ -138,4 +140,50 @@ fn the_demo_happens_again_as_recorded() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let said = Place::new().run(&arguments);
     assert_eq!(said.code, 0, "{}", said.all());
+}
+
+#[test]
+fn what_the_checks_were_is_recorded_and_done_again() {
+    let place = Place::new();
+    let base = place.repository("repo");
+    place.dataset(&base);
+    // The first `task_done` is rejected by the command, the second is not; nothing else differs between the two.
+    let bash = |command: &str| json!({"tool_calls": [{"name": "bash", "arguments": {"command": command}}]});
+    let done = json!({"tool_calls": [{"name": "task_done", "arguments": {}}]});
+    let replies = [
+        bash("true"),
+        done.clone(),
+        bash("mkdir -p x && touch x/ok"),
+        done,
+    ];
+    let lines: Vec<String> = replies.iter().map(|reply| format!("{reply}\n")).collect();
+    place.write("script.jsonl", lines.concat());
+    let said = place.run(&[
+        "run",
+        "--dataset",
+        "dataset.jsonl",
+        "--out",
+        "out",
+        "--sandbox",
+        "local",
+        "--quiet",
+        "--model",
+        "script:script.jsonl",
+        "--verify-command",
+        "test -e x/ok",
+        "--no-must-patch",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let replay = [
+        "replay",
+        "out/trajectories/greet-1.json",
+        "--sandbox",
+        "local",
+        "--quiet",
+    ];
+    let said = place.run(&replay);
+    assert_eq!(said.code, 0, "{}", said.all());
+    // Given anew, they are what is given.
+    let said = place.run(&[&replay[..], &["--verify-command", "true"]].concat());
+    assert_eq!(said.code, 1, "{}", said.all());
 }

@@ -180,3 +180,31 @@ fn a_record_that_diverges_is_left_for_the_live_model() {
     assert!(fixture.predictions()[0].model_patch.contains("+good"));
     fixture.assert_clean();
 }
+
+#[test]
+fn copies_that_a_power_cut_tore_are_made_again() {
+    let fixture = Fixture::new(2);
+    fixture.script_of(0, &["echo good > value.txt"]);
+    fixture.script_of(1, &["sleep 600 # until it is killed"]);
+    let scripts = ["--model", "script:scripts"];
+    let mut child = fixture.start(&scripts);
+    fixture.wait_for("the first instance is done", |event| {
+        matches!(event, RunEvent::AttemptFinished { .. })
+    });
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    // What was not synced may be empty afterwards.
+    let patch = fixture.file(&format!("patches/{}.patch", fixture.id(0)));
+    let document = fixture.file(&format!("trajectories/{}.json", fixture.id(0)));
+    let whole = (fs::read(&patch).unwrap(), fs::read(&document).unwrap());
+    fs::write(&patch, "").unwrap();
+    fs::write(&document, "{").unwrap();
+    fixture.script_of(1, &["echo good > value.txt"]);
+    let said = fixture.run(&[&scripts[..], &["--resume"]].concat());
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(
+        (fs::read(&patch).unwrap(), fs::read(&document).unwrap()),
+        whole
+    );
+    fixture.assert_clean();
+}

@@ -126,6 +126,9 @@ fn read_line(reader: &mut impl BufRead) -> Result<String, String> {
     String::from_utf8(line).map_err(|_| String::from("its header is not UTF-8"))
 }
 
+/// Directory of the unpacked bundle.
+pub(super) const UNPACKED: &str = "bundle.git";
+
 const HINT: &str = "see what `git bundle verify` says about it";
 
 /// Reads the header alone, and says what keeps the bundle from being used.
@@ -152,17 +155,29 @@ fn open(path: &Path) -> Result<(Header, BufReader<File>), Error> {
 
 /// Reads the header and indexes the pack into a bare repository in `scratch`.
 pub(super) fn unpack(path: &Path, scratch: &Path) -> Result<Bundle, Error> {
-    let broken = |source: crate::error::Cause| Error::Repository {
-        path: path.to_owned(),
-        problem: String::from("its pack cannot be read"),
-        hint: HINT.to_owned(),
-        source: Some(source),
-    };
+    let failed =
+        |cause: crate::error::Cause| Error::start(format!("unpack {}", path.display()), cause);
     let (header, mut reader) = open(path)?;
-    let directory = scratch.join("bundle.git");
-    let repository = init(&directory)
-        .map_err(|error| Error::start(format!("unpack {}", path.display()), error))?;
-    index(&mut reader, &directory.join("objects/pack")).map_err(broken)?;
+    let directory = scratch.join(UNPACKED);
+    let repository = init(&directory).map_err(|error| failed(error.into()))?;
+    index(&mut reader, &directory.join("objects/pack")).map_err(|cause| match failed(cause) {
+        Error::Start { source, .. } => Error::Repository {
+            path: path.to_owned(),
+            problem: String::from("its pack cannot be read"),
+            hint: HINT.to_owned(),
+            source: Some(source),
+        },
+        // A full disk says nothing of the bundle.
+        other => other,
+    })?;
+    Ok(Bundle { header, repository })
+}
+
+/// What [`unpack`] made of the bundle in `scratch` before.
+pub(super) fn open_unpacked(path: &Path, scratch: &Path) -> Result<Bundle, Error> {
+    let (header, _) = open(path)?;
+    let repository = Repository::open_bare(scratch.join(UNPACKED))
+        .map_err(|error| Error::start(format!("use the unpacked {}", path.display()), error))?;
     Ok(Bundle { header, repository })
 }
 

@@ -12,6 +12,7 @@ use super::odb::disk;
 use super::pack::{PackError, pack};
 use super::seal::{BaseCommit, LeftOut};
 use super::source::{Source, lines, unreadable};
+use super::unpacked::Unpacked;
 use crate::error::Error;
 use crate::place::{directory, removal};
 
@@ -125,8 +126,31 @@ pub fn prepare(
     base_commit: Option<&str>,
     root: &Path,
 ) -> Result<Arc<Prepared>, Error> {
+    prepare_source(source, base_commit, root, |scratch| {
+        Source::open(source, scratch)
+    })
+}
+
+/// The same for a bundle that was unpacked before.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_unpacked(
+    unpacked: &Unpacked,
+    base_commit: Option<&str>,
+    root: &Path,
+) -> Result<Arc<Prepared>, Error> {
+    prepare_source(&unpacked.bundle, base_commit, root, |_| unpacked.open())
+}
+
+fn prepare_source(
+    source: &Path,
+    base_commit: Option<&str>,
+    root: &Path,
+    open: impl FnOnce(&Path) -> Result<Source, Error>,
+) -> Result<Arc<Prepared>, Error> {
     let mut prepared = Prepared::empty(source, root)?;
-    let opened = Source::open(source, &prepared.directory)?;
+    let opened = open(&prepared.directory)?;
     prepared.start = find_base(source, &opened, base_commit)?;
     prepared
         .fill(&opened)
@@ -134,7 +158,7 @@ pub fn prepare(
     prepared.hidden = to_hide(source, &opened, prepared.start);
     drop(opened);
     // The unpacked bundle has served.
-    let _ = removal::remove_tree(&prepared.directory.join("bundle.git"));
+    let _ = removal::remove_tree(&prepared.directory.join(bundle::UNPACKED));
     Ok(Arc::new(prepared))
 }
 
@@ -180,7 +204,7 @@ fn to_hide(source: &Path, opened: &Source, start: Oid) -> Vec<PathBuf> {
 }
 
 /// Looks whether `source` can be read and has `base_commit`, so that a mistake shows before anything starts. A bundle is not unpacked for that: only
-/// its header is read, and what is in it shows when it is prepared.
+/// its header is read; what is in it shows when it is prepared, or [`Unpacked`].
 ///
 /// # Errors
 /// As [`prepare`], as far as it can be told.
@@ -193,7 +217,7 @@ pub fn check(source: &Path, base_commit: Option<&str>) -> Result<(), Error> {
     find_base(source, &opened, base_commit).map(drop)
 }
 
-fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> Result<Oid, Error> {
+pub(super) fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> Result<Oid, Error> {
     let revision = base
         .map(str::to_owned)
         .or_else(|| opened.default_revision());

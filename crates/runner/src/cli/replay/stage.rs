@@ -19,7 +19,7 @@ use crate::clock::AttemptClock;
 use crate::lease::Leases;
 use crate::replay::{Comparison, Recorded, Recording, Watch};
 use crate::repositories::Repositories;
-use crate::settings::RunSettings;
+use crate::settings::{Identity, RunSettings};
 use crate::ui::Printer;
 use crate::workspace::{OutputLimits, SandboxWorkspace};
 
@@ -54,6 +54,7 @@ impl Stage {
     pub(super) async fn replay(
         &self,
         recording: &Recording,
+        identity: &Identity,
         repository: &Path,
         commit: Option<&str>,
     ) -> Result<Report, Error> {
@@ -81,6 +82,7 @@ impl Stage {
         let driven = self
             .drive(
                 recording,
+                identity,
                 Arc::clone(lease.sandbox()),
                 Arc::clone(&watch),
                 cancel,
@@ -140,11 +142,11 @@ impl Stage {
     async fn drive(
         &self,
         recording: &Recording,
+        identity: &Identity,
         sandbox: Arc<Sandbox>,
         watch: Arc<Watch>,
         cancel: CancellationToken,
     ) -> Result<Ending, Error> {
-        let identity = &self.settings.identity;
         let settings = agent::Settings {
             limits: agent::Limits {
                 max_steps: None,

@@ -27,7 +27,7 @@ pub(super) fn api_key(
         (None, url) => Err(Error::Usage {
             message: format!(
                 "no key for `{choice}` at {}",
-                url.unwrap_or("the provider's own server")
+                url.map_or_else(|| "the provider's own server".to_owned(), model::shown)
             ),
             hints: vec![
                 format!("set {custom} or PATCHMILL_API_KEY"),
@@ -62,6 +62,7 @@ pub(super) fn transport(model: &Model) -> Result<Transport, Error> {
     }
     Ok(Transport {
         base_url: model.base_url.clone(),
+        prices: model.prices.clone(),
         stream: set("stream", model.stream)?,
         max_tries: at_least_one("max-tries", set("max_tries", model.max_tries)?)?,
         total_timeout: set("request_timeout", model.request_timeout)?.0,

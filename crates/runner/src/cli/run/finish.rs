@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use schema::report::Summary;
-use schema::{InstanceId, Outcome};
+use schema::{FailureKind, InstanceId, ModelFailureKind, Outcome};
 
 use crate::cli::error::Error;
 use crate::dispatcher::RunEnd;
@@ -44,6 +44,34 @@ fn selection(selected: usize, rows: &[Row]) -> String {
     }
 }
 
+/// What to do about the failures that stopped a run.
+fn advice(end: &RunEnd) -> Option<&'static str> {
+    end.outcomes.iter().find_map(|(_, outcome)| match outcome {
+        Outcome::Failed { reason, .. } => match reason {
+            FailureKind::Model(ModelFailureKind::Auth) => Some(
+                "set PATCHMILL_API_KEY, or the provider's own variable such as OPENAI_API_KEY, to a key that this server takes",
+            ),
+            FailureKind::Model(ModelFailureKind::Billing) => {
+                Some("the account behind the key has no credit left")
+            }
+            FailureKind::Model(ModelFailureKind::Overloaded | ModelFailureKind::Timeout) => {
+                Some("look whether the server is up and reachable; --workers says how much it is asked at once")
+            }
+            FailureKind::EnvironmentDisk => {
+                Some("free some space, or give --scratch and --out another disk")
+            }
+            FailureKind::EnvironmentStart => {
+                Some("`runner doctor` says what this machine lacks")
+            }
+            FailureKind::Model(ModelFailureKind::BadRequest | ModelFailureKind::Refused)
+            | FailureKind::EnvironmentLost
+            | FailureKind::Check
+            | FailureKind::Internal => None,
+        },
+        Outcome::Completed | Outcome::Stopped { .. } | Outcome::Cancelled => None,
+    })
+}
+
 /// What the end needs to know of the beginning.
 pub(in crate::cli) struct Finish {
     pub(in crate::cli) run: RunDirectory,
@@ -77,6 +105,9 @@ impl Finish {
         }
         if matches!(exit, Exit::Aborted | Exit::Interrupted | Exit::Terminated) {
             let label = printer.paint(Style::Hint, "hint:");
+            if let Some(advice) = advice(end).filter(|_| exit == Exit::Aborted) {
+                printer.note(&format!("{label} {advice}"));
+            }
             let run = self.run.root().display();
             // A grading takes up whatever has no verdict; only a run has to be told that it goes on.
             printer.note(&match self.selected {

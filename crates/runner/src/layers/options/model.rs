@@ -1,5 +1,7 @@
 //! Who solves, and how its server is spoken to.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,6 +45,10 @@ pub struct Model {
     #[arg(long, value_name = "KIND=DOLLARS")]
     #[serde(with = "pairs", skip_serializing_if = "Option::is_none")]
     pub price: Option<Vec<Pair>>,
+    /// Table of prices in the form of `configs/prices.toml`; its entries win over the built-in ones
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PathBuf>,
     /// Tries at one request, the first included
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
