@@ -3,6 +3,7 @@
 pub mod context;
 mod drive;
 pub mod harvest;
+mod interpreter;
 mod paper;
 pub mod rerun;
 
@@ -137,6 +138,12 @@ impl Life<'_> {
             context.backend(entry).capabilities().backend
         ));
         let cancel = context.stop.cancel.clone();
+        let room = context.disk.pass(Some(self.reports));
+        tokio::select! {
+            biased;
+            () = context.stop.drain.cancelled() => return Ok(Outcome::Cancelled),
+            room = room => room?,
+        }
         let labels = context.labels(&self.job.key, self.label());
         let started = tokio::select! {
             biased;

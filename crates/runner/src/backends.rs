@@ -149,7 +149,6 @@ async fn on_the_host(settings: &RunSettings) -> Result<Selected, Error> {
 async fn docker(settings: &RunSettings) -> Result<Selected, sandbox::Error> {
     let (identity, operation) = (&settings.identity, &settings.operation);
     let docker = DockerSettings {
-        image: identity.image.clone(),
         platform: identity.platform.clone(),
         pull: operation.pull,
         best_effort_limits: operation.best_effort_limits,

@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 use sandbox::place::Backend;
 use schema::InstanceId;
 
+pub(crate) use self::build::image_of;
 pub use self::gradings::GradeSelection;
 use crate::attempt::context::Context;
 use crate::attempt::live;
@@ -83,7 +84,7 @@ impl Batch {
     ) -> Result<Self, Error> {
         let preview = preview(&settings, &rows)?;
         let gradable = gradable_rows(&settings, &rows)?;
-        let backends = backends::select(&settings, &images(&settings, &rows)).await?;
+        let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
         warnings.extend(gradable.warning);
         let provider = model(&settings)?;
@@ -256,11 +257,10 @@ struct Gradable {
     warning: Option<String>,
 }
 
-/// Which rows have an image: their own, or the one for rows that name none.
-fn images(settings: &RunSettings, rows: &[Row]) -> Vec<bool> {
-    let default = settings.identity.image.is_some();
+/// Which rows have an image.
+fn images(settings: &RunSettings, rows: &[Row]) -> Result<Vec<bool>, Error> {
     rows.iter()
-        .map(|row| default || row.instance.image.is_some())
+        .map(|row| Ok(image_of(settings, row)?.is_some()))
         .collect()
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use ending::{Facts, Tally, exit_code};
-use executor::Message;
+pub(crate) use executor::Message;
 pub use executor::{AttemptEnd, Executor, GradeEnd, Reports};
 pub use live::{AttemptStatus, LiveState, Phase, RunEnd, Sink};
 pub use stop::Stop;

@@ -13,7 +13,7 @@ use schema::journal::GradeSummary;
 use schema::{FailureKind, InstanceId};
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::context::{Context, Entry, Failure};
+use crate::attempt::context::{Context, Entry, Failure, started_with};
 use crate::dispatcher::GradeEnd;
 use crate::error::chain;
 use crate::plan::GradeJob;
@@ -82,6 +82,12 @@ impl Grading<'_> {
             let verdict = self.verdict(PatchApplication::Empty, None)?;
             return self.conclude(&patch, verdict).map(Some);
         }
+        let room = self.context.disk.pass(None);
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Ok(None),
+            room = room => room?,
+        }
         let purpose = format!("{}-g{}", self.job.key.directory_name(), self.job.grading);
         let labels = self.context.labels(&self.job.key, purpose);
         let turn = &self.context.permits.grade_start;
@@ -128,7 +134,12 @@ impl Grading<'_> {
             kind: FailureKind::Internal,
             message: format!("no random bytes: {error}"),
         })?;
-        let script = grade::wrap(&self.spec, &nonce);
+        let init = self.context.shell_init(self.entry);
+        let spec = GradingSpec {
+            eval_script: started_with(init, &self.spec.eval_script),
+            ..self.spec.clone()
+        };
+        let script = grade::wrap(&spec, &nonce);
         self.write("eval.sh", script.as_bytes())?;
         let captured = sandbox.exec(&script, &self.options(), &self.cancel).await?;
         let (end, log) = self.keep_log(captured)?;

@@ -6,6 +6,7 @@ pub mod batch;
 pub mod breaker;
 pub mod cli;
 pub mod clock;
+pub mod disk;
 pub mod dispatcher;
 pub mod doctor;
 pub mod error;

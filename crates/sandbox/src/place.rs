@@ -159,6 +159,10 @@ pub trait Archives: Send + Sync {
 pub trait Backend: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> &Capabilities;
+    /// Directories of this machine where its places take up disk beside their private directories, where that is known.
+    fn storage(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
     /// Gets ready what a start needs and may take long, an image above all; a start that was not prepared does it itself.
     fn prepare<'a>(&'a self, spec: &'a PlaceSpec) -> BoxFuture<'a, Result<(), Error>> {
         let _ = spec;

@@ -16,6 +16,7 @@ use secrecy::ExposeSecret;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::backends::Backends;
+use crate::disk::DiskGate;
 use crate::dispatcher::Stop;
 use crate::error::{Error, chain};
 use crate::lease::{Lease, Leases};
@@ -32,6 +33,8 @@ pub struct Entry {
     pub row: Row,
     /// Its repository on this machine.
     pub repository: PathBuf,
+    /// The image that a container of it has, where anything says.
+    pub image: Option<dataset::images::Image>,
 }
 
 /// Permits that attempts and gradings take, each kind apart.
@@ -77,6 +80,8 @@ pub struct Context {
     pub classes: Arc<PathClasses>,
     /// Where sandboxes stand.
     pub backends: Backends,
+    /// Holds starts back while there is no room.
+    pub disk: DiskGate,
     /// Prepared repositories.
     pub repositories: Repositories,
     /// Sandboxes that stand.
@@ -165,15 +170,15 @@ impl Context {
         let spec = SandboxSpec {
             place: PlaceSpec {
                 labels,
-                image: instance.image.clone(),
-                workdir: instance.workdir.clone(),
+                image: self.image(entry).map(|image| image.name.clone()),
+                workdir: self.workdir(entry),
                 environment: self.environment.clone(),
                 limits: self.identity.sandbox_limits.clone(),
                 network: self.identity.network,
                 hidden: Vec::new(),
             },
             repository: Origin::Host(Arc::clone(&prepared)),
-            setup_commands: self.identity.setup_commands.clone(),
+            setup_commands: self.setup_commands(entry),
             setup_timeout: self.operation.start_timeout,
         };
         let lease = self
@@ -189,8 +194,51 @@ impl Context {
 
     /// Where sandboxes of the entry stand.
     pub fn backend(&self, entry: &Entry) -> &Arc<dyn Backend> {
-        self.backends
-            .of(entry.row.instance.image.is_some() || self.identity.image.is_some())
+        self.backends.of(entry.image.is_some())
+    }
+
+    /// The image that sandboxes of the entry are made from: only containers have one.
+    pub fn image<'a>(&self, entry: &'a Entry) -> Option<&'a dataset::images::Image> {
+        let contained = self.backend(entry).capabilities().backend == "docker";
+        entry.image.as_ref().filter(|_| contained)
+    }
+
+    /// Where the repository lies: as the row says, or as images of its dataset have it.
+    fn workdir(&self, entry: &Entry) -> Option<String> {
+        match self.image(entry) {
+            Some(_) => entry.row.family().workdir(&entry.row),
+            None => entry.row.instance.workdir.clone(),
+        }
+    }
+
+    /// Shell text that starts each shell of the entry's sandboxes, empty where there is none.
+    pub fn shell_init<'a>(&'a self, entry: &Entry) -> &'a str {
+        match &self.identity.shell_init {
+            Some(given) => given.trim(),
+            None if self.image(entry).is_some() => entry.row.family().shell_init(),
+            None => "",
+        }
+    }
+
+    /// What the agent's shell runs before anything else.
+    fn setup_commands(&self, entry: &Entry) -> Vec<String> {
+        let init = self.shell_init(entry);
+        let init = (!init.is_empty()).then(|| init.to_owned());
+        let own = self.identity.setup_commands.iter().cloned();
+        init.into_iter().chain(own).collect()
+    }
+
+    /// What `task_done` has to pass in the entry's sandboxes. A check runs in a shell of its own, which starts like the agent's.
+    pub fn checks(&self, entry: &Entry) -> Vec<Check> {
+        let init = self.shell_init(entry);
+        let started = |check: &Check| match check {
+            Check::VerifyCommand { command, timeout } => Check::VerifyCommand {
+                command: started_with(init, command),
+                timeout: *timeout,
+            },
+            Check::NonEmptyPatch => Check::NonEmptyPatch,
+        };
+        self.checks.iter().map(started).collect()
     }
 
     /// Labels of a sandbox for `purpose`, the attempt's directory name or a grading's.
@@ -209,6 +257,14 @@ impl Context {
             stored: self.operation.max_output_bytes,
         }
     }
+}
+
+/// `text` in a shell that starts with `init`.
+pub(crate) fn started_with(init: &str, text: &str) -> String {
+    if init.is_empty() {
+        return text.to_owned();
+    }
+    format!("{init}\n{text}")
 }
 
 /// A permit of `semaphore`, which is never closed.

@@ -35,7 +35,9 @@ impl Life<'_> {
                 kind: FailureKind::Internal,
                 message: chain(&error),
             })?;
-        let header = self.header(Some(&sandbox), &system, &prompt);
+        let interpreter = self.interpreter(entry, &sandbox).await;
+        let mut header = self.header(Some(&sandbox), &system, &prompt);
+        self.record_image(entry, interpreter.as_ref(), &mut header);
         let trajectory = self.begin_trajectory(&header)?;
         let workspace = Arc::new(SandboxWorkspace::new(
             sandbox,
@@ -69,7 +71,7 @@ impl Life<'_> {
             task,
             system,
             prompt,
-            checks: context.checks.clone(),
+            checks: context.checks(entry),
             resumed: Vec::<Record>::new(),
         })
         .await;

@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use agent::condense::Window;
 use dataset::Row;
+use dataset::images::{Image, Naming, Origin};
 use model::price::PriceTable;
 use tokio::sync::Semaphore;
 
 use crate::attempt::context::{self, Context, Entry, Permits};
 use crate::backends::{self, Backends};
+use crate::disk::DiskGate;
 use crate::dispatcher::Stop;
 use crate::error::{At, Error};
 use crate::lease::Leases;
 use crate::recorder::{Budget, Redactor};
 use crate::repositories::Repositories;
-use crate::settings::{Operation, RunSettings};
+use crate::settings::{Operation, RunSettings, SandboxChoice};
 use crate::store::RunDirectory;
 
 /// Builds the context; without a model where only patches are graded.
@@ -45,7 +47,7 @@ pub(super) fn context(
             .chain(&settings.secrets.environment)
             .map(|(_, value)| value.clone()),
     );
-    let repositories = Repositories::new(root, kept(&operation));
+    let repositories = Repositories::new(root.clone(), kept(&operation));
     Ok(Context {
         run: run.clone(),
         name: settings.run_name(),
@@ -59,6 +61,7 @@ pub(super) fn context(
         settings: machine,
         checks: context::checks(&identity),
         classes: Arc::new(context::path_classes(&identity.paths)?),
+        disk: disk_gate(&operation, run, &root, &backends),
         backends,
         repositories,
         leases: Arc::new(Leases::default()),
@@ -72,6 +75,18 @@ pub(super) fn context(
         identity,
         operation,
     })
+}
+
+/// Room is needed where the run is written, where sandboxes stand, and where an engine on this machine keeps its images.
+fn disk_gate(
+    operation: &Operation,
+    run: &RunDirectory,
+    root: &Path,
+    backends: &Backends,
+) -> DiskGate {
+    let mut paths = vec![run.root().to_owned(), root.to_owned()];
+    paths.extend(backends.all().flat_map(|backend| backend.storage()));
+    DiskGate::new(operation.min_free_disk, operation.disk_wait, paths)
 }
 
 fn entries(
@@ -106,9 +121,34 @@ fn entries(
                         source: Some(Box::new(error)),
                     })?;
             }
-            Ok(Entry { row, repository })
+            let image = image_of(settings, &row)?;
+            Ok(Entry {
+                row,
+                repository,
+                image,
+            })
         })
         .collect()
+}
+
+/// The image of a row. Where repositories of this machine are named, one that only a rule knows is taken by none but a sandbox that cannot do without.
+///
+/// # Errors
+/// When what is given makes no name of an image.
+pub(crate) fn image_of(settings: &RunSettings, row: &Row) -> Result<Option<Image>, Error> {
+    let naming = Naming {
+        template: settings.identity.image.clone(),
+        mirror: settings.operation.image_mirror.clone(),
+    };
+    let image = naming.image(row).map_err(|error| Error::Settings {
+        message: "an instance has no usable image".to_owned(),
+        hint: error.hints().into_iter().next(),
+        source: Some(Box::new(error)),
+    })?;
+    let optional = settings.identity.sandbox != SandboxChoice::Docker
+        && settings.operation.repositories.is_some();
+    let by_rule = |image: &Image| matches!(image.origin, Origin::Rule(_));
+    Ok(image.filter(|image| !(optional && by_rule(image))))
 }
 
 /// Opens the model, and refuses a limit on a cost that nobody can know.

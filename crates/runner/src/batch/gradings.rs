@@ -59,7 +59,7 @@ impl Batch {
         let before = before(&settings, &run)?;
         refuse_living(&run)?;
         let can_be = gradable_rows(&settings, &rows)?;
-        let backends = backends::select(&settings, &images(&settings, &rows)).await?;
+        let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
         warnings.extend(can_be.warning);
         let plan_rows = plan_rows(&rows);

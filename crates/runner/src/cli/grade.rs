@@ -101,6 +101,8 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
             given.max_empty_patches,
             own.max_empty_patches,
         ),
+        image_mirror: newest.of("image_mirror", given.image_mirror, own.image_mirror),
+        min_free_disk: newest.of("min_free_disk", given.min_free_disk, own.min_free_disk),
         fail_under: newest.of("fail_under", given.fail_under, own.fail_under),
         best_effort_limits: newest.of(
             "best_effort_limits",
@@ -127,6 +129,7 @@ fn check_identity(file: &RunFile, given: &Identity, resolved: &Resolved) -> Resu
         ("network", "network"),
         ("image", "image"),
         ("platform", "platform"),
+        ("shell_init", "shell_init"),
         ("setup_command", "setup_commands"),
         ("memory", "sandbox_limits.memory"),
         ("cpus", "sandbox_limits.cpus"),

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::arguments::{Once, Run};
 use super::error::Error;
 use super::resolve::{self, Solver};
-use crate::batch::{Batch, Preview, preview};
+use crate::batch::{Batch, Preview, image_of, preview};
 use crate::clock;
 use crate::dispatcher::{Audience, RunEnd};
 use crate::exit::Exit;
@@ -52,7 +52,7 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
     };
     if command.once.dry_run {
         let preview = preview(&work.settings, &work.rows)?;
-        printer.data(&describe(&work, &preview, printer.is_json()));
+        printer.data(&describe(&work, &preview, printer.is_json())?);
         return Ok(Exit::Success);
     }
     super::runtime()?.block_on(batch(work, &command.once, printer))
@@ -131,15 +131,22 @@ fn warn_about(resolved: &Resolved, options: &Options, printer: &Printer) {
 }
 
 /// `--dry-run`.
-fn describe(work: &Work, preview: &Preview, as_json: bool) -> String {
+fn describe(work: &Work, preview: &Preview, as_json: bool) -> Result<String, Error> {
     let (settings, plan) = (&work.settings, &preview.plan);
+    let images = plan.jobs.iter().map(|job| match work.rows.get(job.row) {
+        Some(row) => image_of(settings, row),
+        None => Ok(None),
+    });
+    let images = images.collect::<Result<Vec<_>, _>>()?;
     let reasons = plan.reasons();
     if as_json {
         let named = reasons.iter().map(|(reason, count)| (reason.name(), count));
-        let attempts = plan.jobs.iter().map(|job| {
+        let attempts = plan.jobs.iter().zip(&images).map(|(job, image)| {
             json!({
                 "instance_id": job.key.instance_id, "sample": job.key.sample,
                 "attempt": job.key.attempt, "reason": job.reason.name(),
+                "image": image.as_ref().map(|image| &image.name),
+                "image_origin": image.as_ref().map(|image| image.origin.to_string()),
             })
         });
         let object = json!({
@@ -149,7 +156,7 @@ fn describe(work: &Work, preview: &Preview, as_json: bool) -> String {
             "reasons": named.collect::<std::collections::BTreeMap<_, _>>(),
             "attempts": attempts.collect::<Vec<_>>(),
         });
-        return format!("{object:#}");
+        return Ok(format!("{object:#}"));
     }
     let named: Vec<String> = reasons
         .iter()
@@ -166,9 +173,16 @@ fn describe(work: &Work, preview: &Preview, as_json: bool) -> String {
         },
         plan.done,
     )];
-    lines.extend(plan.jobs.iter().map(|job| {
+    lines.extend(plan.jobs.iter().zip(&images).map(|(job, image)| {
         let key = job.key.to_string();
-        format!("  {} ({})", ui::escape::line(&key), job.reason.name())
+        let image = image.as_ref().map_or_else(String::new, |image| {
+            format!(", image {} {}", image.name, image.origin)
+        });
+        format!(
+            "  {} ({}{image})",
+            ui::escape::line(&key),
+            job.reason.name()
+        )
     }));
     if !plan.gradings.is_empty() {
         lines.push(format!(
@@ -176,7 +190,7 @@ fn describe(work: &Work, preview: &Preview, as_json: bool) -> String {
             ui::count(plan.gradings.len(), "finished patch")
         ));
     }
-    lines.join("\n")
+    Ok(lines.join("\n"))
 }
 
 /// Runs the batch and says what came of it.

@@ -85,9 +85,12 @@ pub struct Identity {
     pub tools: Vec<String>,
     /// Sandbox backend asked for.
     pub sandbox: SandboxChoice,
+    /// Shell text that starts each shell, where the user gives it; else the dataset's family has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell_init: Option<String>,
     /// Network while solving.
     pub network: Network,
-    /// Image for instances that name none.
+    /// Template of the image of every row, where the user gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
     /// Platform of images, where it is not the engine's own.
@@ -179,6 +182,7 @@ mod tests {
             },
             tools: vec!["bash".into(), "task_done".into()],
             sandbox: SandboxChoice::Local,
+            shell_init: None,
             network: Network::Full,
             image: None,
             platform: None,

@@ -84,6 +84,15 @@ pub struct Operation {
     /// Time that an engine may be away before the run stops.
     #[serde(with = "seconds")]
     pub engine_wait: Duration,
+    /// Registry that stands in for the engine's default one.
+    #[serde(default)]
+    pub image_mirror: Option<String>,
+    /// Free bytes below which no instance starts; `None` does not look.
+    #[serde(default)]
+    pub min_free_disk: Option<u64>,
+    /// Time that starts wait for room on the disk before they fail.
+    #[serde(with = "seconds", default)]
+    pub disk_wait: Duration,
     /// Time to start one sandbox.
     #[serde(with = "seconds")]
     pub start_timeout: Duration,

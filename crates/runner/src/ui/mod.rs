@@ -5,7 +5,9 @@ pub mod escape;
 mod log;
 mod plural;
 mod printer;
+mod size;
 
 pub use log::{log, report_panics};
 pub use plural::count;
 pub use printer::{Printer, Style, clap_error};
+pub use size::size;

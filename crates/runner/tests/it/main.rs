@@ -11,6 +11,7 @@ mod doctor;
 mod errors;
 mod fixture;
 mod grading;
+mod images;
 mod limits;
 mod machine;
 mod one_off;

@@ -105,6 +105,7 @@ pub struct Docker {
     platform: String,
     images: Images,
     kills: Arc<Kills>,
+    storage: Option<PathBuf>,
     starts: Semaphore,
     removals: Semaphore,
     alive: Mutex<HashMap<PlaceId, Weak<Container>>>,
@@ -145,6 +146,7 @@ impl Docker {
             capabilities: capabilities(info),
             processors: processors.map(f64::from),
             platform,
+            storage: connect::storage(info),
             settings,
             starts: Semaphore::new(cores),
             removals: Semaphore::new(REMOVALS),
@@ -454,6 +456,10 @@ fn applied(spec: &PlaceSpec, image: &Image, plan: Plan, report: Report) -> Resul
 impl Backend for Docker {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    fn storage(&self) -> Vec<PathBuf> {
+        self.storage.iter().cloned().collect()
     }
 
     fn prepare<'a>(&'a self, spec: &'a PlaceSpec) -> BoxFuture<'a, Result<(), Error>> {

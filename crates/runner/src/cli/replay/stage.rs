@@ -122,7 +122,7 @@ impl Stage {
                     instance: recording.trajectory.header.instance_id.file_name(),
                     attempt: "replay".to_owned(),
                 },
-                image: None,
+                image: recorded_image(recording).or_else(|| identity.image.clone()),
                 workdir: Some(recording.task.workdir.clone()),
                 environment: context::environment(secrets),
                 limits: identity.sandbox_limits.clone(),
@@ -216,4 +216,10 @@ fn compare_patch(recording: &Recording, harvest: &Harvest) -> PatchMatch {
     } else {
         PatchMatch::Differs
     }
+}
+
+/// The image that it was recorded in.
+fn recorded_image(recording: &Recording) -> Option<String> {
+    let image = recording.trajectory.header.environment.get("image")?;
+    image.as_str().map(str::to_owned)
 }

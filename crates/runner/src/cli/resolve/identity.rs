@@ -43,6 +43,7 @@ pub(super) fn identity(
         prompts: prompts(agent)?,
         tools: set("tools", agent.tools.clone())?,
         sandbox: sandbox_choice(sandbox)?,
+        shell_init: sandbox.shell_init.clone(),
         network: network(sandbox)?,
         image: sandbox.image.clone(),
         platform: sandbox.platform.clone(),

@@ -16,6 +16,9 @@ use crate::settings::{Operation, PartialPatches, ResumeMode, RetrySelector};
 /// Time that an engine may be away before the run stops.
 const ENGINE_WAIT: Duration = Duration::from_mins(1);
 
+/// Time that starts wait for room on the disk: for other instances to end, or for a person to make room.
+const DISK_WAIT: Duration = Duration::from_mins(15);
+
 /// Settings that do not change outcomes.
 pub(super) fn operation(
     resolved: &Resolved,
@@ -70,6 +73,12 @@ pub(super) fn operation(
         fail_under: fail_under(gates)?,
         durable: set("durable", batch.durable)?,
         engine_wait: ENGINE_WAIT,
+        image_mirror: sandbox.image_mirror.clone(),
+        min_free_disk: sandbox
+            .min_free_disk
+            .and_then(Cap::limit)
+            .map(|size| size.0),
+        disk_wait: DISK_WAIT,
         start_timeout: set("start_timeout", sandbox.start_timeout)?.0,
         max_output_bytes: set("max_output_bytes", sandbox.max_output_bytes)?.0,
         network_explicit: resolved.is_explicit("network"),

@@ -52,7 +52,7 @@ pub struct Sandbox {
     #[arg(long, value_name = "BACKEND")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxName>,
-    /// Image for instances that name none
+    /// Image of every container, instead of what rows and their datasets say; may hold placeholders such as {name}
     #[arg(long, value_name = "IMAGE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
@@ -64,6 +64,14 @@ pub struct Sandbox {
     #[arg(long, value_name = "WHEN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull: Option<PullName>,
+    /// Registry that stands in for the engine's default one: HOST[:PORT][/PATH]
+    #[arg(long, value_name = "REGISTRY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_mirror: Option<String>,
+    /// Shell text that starts the agent's shell, the checks and grading [default: the dataset's, where an image is used]
+    #[arg(long, value_name = "TEXT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell_init: Option<String>,
     /// Network while solving
     #[arg(long, value_name = "NETWORK")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,6 +111,10 @@ pub struct Sandbox {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_timeout: Option<Span>,
+    /// Free disk below which no instance starts
+    #[arg(long, value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_free_disk: Option<Cap<Size>>,
     /// Bytes kept of one command's output
     #[arg(long, value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]

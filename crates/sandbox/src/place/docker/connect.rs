@@ -1,6 +1,6 @@
 //! Finding the engine, and asking what it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bollard::models::SystemInfo;
@@ -122,6 +122,14 @@ pub(super) async fn ask() -> Result<(Docker, SystemInfo), ProbeError> {
         Err(_) => Err(ProbeError::Silent),
         Ok(answer) => Ok((docker, answer.map_err(ProbeError::Failed)?)),
     }
+}
+
+/// Directory of this machine where the engine keeps images and containers; `None` where it may run elsewhere, or this user cannot see it.
+pub(super) fn storage(info: &SystemInfo) -> Option<PathBuf> {
+    let local = std::env::var("DOCKER_HOST").is_ok_and(|host| host.starts_with("unix://"))
+        || std::env::var_os("DOCKER_HOST").is_none();
+    let root = PathBuf::from(info.docker_root_dir.as_ref()?);
+    (local && root.is_absolute() && root.is_dir()).then_some(root)
 }
 
 /// An error with its causes, as one line.
