@@ -56,11 +56,11 @@ impl JournalWriter {
         serde_json::to_writer(&mut self.buffer, &line)?;
         self.buffer.push(b'\n');
         self.file.append(&self.buffer)?;
-        self.unsynced = true;
+        self.unsynced |= is_lasting(event);
         Ok(())
     }
 
-    /// Makes all that was appended survive a power cut.
+    /// Makes every end that was appended survive a power cut.
     ///
     /// # Errors
     /// When it cannot be synced.
@@ -70,6 +70,24 @@ impl JournalWriter {
             self.unsynced = false;
         }
         Ok(())
+    }
+}
+
+/// Whether losing an event would lose something that was done: what only began is begun again.
+fn is_lasting(event: &RunEvent) -> bool {
+    match event {
+        RunEvent::AttemptFinished { .. }
+        | RunEvent::GradeFinished { .. }
+        | RunEvent::GradeFailed { .. }
+        | RunEvent::Aborted { .. }
+        | RunEvent::RunFinished { .. } => true,
+        RunEvent::RunStarted { .. }
+        | RunEvent::AttemptStarted { .. }
+        | RunEvent::SandboxReady { .. }
+        | RunEvent::RetryPlanned { .. }
+        | RunEvent::GradeStarted { .. }
+        | RunEvent::Warning { .. }
+        | RunEvent::Interrupted { .. } => false,
     }
 }
 
