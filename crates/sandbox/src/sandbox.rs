@@ -77,6 +77,11 @@ impl Sandbox {
         // The shell starts while the files are written; it runs nothing before the first command.
         let (start, opened) = tokio::join!(fill_workspace(place.as_ref(), &spec), agent.open());
         let ((prepared, start), ()) = (start?, opened?);
+        if let Files::Archive(archives) = place.files() {
+            Inside::new(place.as_ref(), archives)
+                .tidy(&agent, &start)
+                .await;
+        }
         let sandbox = Self {
             control: agent.beside(),
             backend,
@@ -328,7 +333,9 @@ async fn fill_workspace(place: &dyn Place, spec: &SandboxSpec) -> Result<Started
     match (place.files(), &spec.repository) {
         (Files::Archive(archives), origin) => {
             let inside = Inside::new(place, archives);
-            let image = spec.place.image.as_deref().unwrap_or_default();
+            // The digest says which image it is; a name may come to mean another one.
+            let image = place.applied().image.as_ref().or(spec.place.image.as_ref());
+            let image = image.map(String::as_str).unwrap_or_default();
             repository::start(&inside, origin, image).await
         }
         (Files::Host(workdir), Origin::Host(prepared)) => {

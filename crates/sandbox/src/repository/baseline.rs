@@ -36,6 +36,7 @@ impl Baseline {
                 .omissions
                 .into_iter()
                 .map(|omission| omission.path)
+                .filter(|path| !submodules.contains_key(path.as_bytes()))
                 .collect(),
             submodules,
         }

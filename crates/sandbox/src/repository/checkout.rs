@@ -31,6 +31,20 @@ pub(crate) struct Start {
     pub(super) stamps: Vec<Stamp>,
     /// How the workspace differed from the start commit even then.
     pub(super) baseline: Arc<Baseline>,
+    /// Directories in it that held other repositories, and are empty now.
+    pub(super) emptied: Vec<Vec<u8>>,
+}
+
+impl Start {
+    /// A start of which only the commit is known.
+    pub(super) fn new(seal: SealRecord, baseline: Arc<Baseline>) -> Self {
+        Self {
+            seal,
+            stamps: Vec::new(),
+            baseline,
+            emptied: Vec::new(),
+        }
+    }
 }
 
 /// A coarse file clock may give a write after the checkout the same time as the checkout's own; such files are always read again.
@@ -96,9 +110,8 @@ impl Writer<'_> {
         }
         let verified = self.prepared.verified && self.is_sealed()?;
         Ok(Start {
-            seal: SealRecord::new(self.prepared, verified),
             stamps,
-            baseline: Arc::default(),
+            ..Start::new(SealRecord::new(self.prepared, verified), Arc::default())
         })
     }
 

@@ -93,9 +93,20 @@ impl<'a> Inside<'a> {
         let gone: Vec<Vec<u8>> = gone.into_iter().map(|step| step.path).collect();
         // Directories that removing leaves empty go too.
         let emptied = gone.iter().flat_map(|path| parents(path)).collect();
-        remove::remove(self.place, shell, gone).await?;
+        remove::files(self.place, shell, &gone).await?;
         self.install(snapshot, emptied, written).await?;
         Ok(application)
+    }
+
+    /// Takes away what a start left that the workspace's git would stumble over. What matters is gone already: failing is no harm.
+    pub(crate) async fn tidy(&self, shell: &Shell, start: &Start) {
+        if start.emptied.is_empty() {
+            return;
+        }
+        let removed = remove::directories(self.place, shell, &start.emptied).await;
+        if let Err(error) = removed {
+            tracing::warn!(sandbox = self.place.id().0, %error, "empty directories of submodules' repositories stay");
+        }
     }
 
     /// Writes files into the workspace, as its owner's.

@@ -233,3 +233,6 @@ impl Tree for Snapshot {
         Oid::hash_object(ObjectType::Blob, &text).ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,7 +29,13 @@ fn zoo(ground: &Ground) -> PathBuf {
 }
 
 /// Applies the patch to a fresh clone with git and compares all bytes, modes and links with the workspace.
-async fn check(ground: &Ground, source: &Path, sandbox: &Sandbox, name: &str) -> WorkspaceDiff {
+async fn check(
+    ground: &Ground,
+    kind: BackendKind,
+    source: &Path,
+    sandbox: &Sandbox,
+    name: &str,
+) -> WorkspaceDiff {
     let diff = sandbox
         .diff()
         .await
@@ -46,7 +52,7 @@ async fn check(ground: &Ground, source: &Path, sandbox: &Sandbox, name: &str) ->
         );
     }
     // The workspace as git would add it, with the ignored files left out by the same rules.
-    let workspace = ground.root().join("run-instance-s1-a1/workspace");
+    let workspace = ground.workspace(kind, sandbox);
     let index = ground.path().join("index");
     let _ = std::fs::remove_file(&index);
     let outside = |arguments: &[&str]| {
@@ -107,6 +113,16 @@ const TABLE: &[(&str, &str, bool)] = &[
     (
         "renamed",
         "git mv text.txt moved.txt; mv pkg/a.py pkg/b.py",
+        false,
+    ),
+    (
+        "copied",
+        "cp text.txt copy.txt; cp -r pkg copied; cp run.sh run2.sh",
+        false,
+    ),
+    (
+        "hard links",
+        "ln text.txt same.txt; ln .git/HEAD head; mkdir links; for i in 1 2 3 4 5; do ln run.sh links/$i; done; ln build/kept kept",
         false,
     ),
     (
@@ -224,22 +240,53 @@ const TABLE: &[(&str, &str, bool)] = &[
     ),
 ];
 
-#[tokio::test]
-async fn every_kind_of_change_is_in_the_patch() {
-    for kind in [BackendKind::Local, BackendKind::Archived] {
-        table_holds(kind).await;
+/// Parts of the table that run at the same time.
+const PARTS: usize = 3;
+
+async fn every_kind_of_change_is_in_the_patch(kind: BackendKind) {
+    if !BackendKind::all().await.contains(&kind) {
+        return;
+    }
+    let rows = TABLE.len().div_ceil(PARTS);
+    let parts: Vec<_> = TABLE
+        .chunks(rows)
+        .map(|part| tokio::spawn(holds(kind, part)))
+        .collect();
+    for part in parts {
+        part.await.unwrap();
     }
 }
 
-async fn table_holds(kind: BackendKind) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn every_kind_of_change_is_in_the_patch_of_local() {
+    every_kind_of_change_is_in_the_patch(BackendKind::Local).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn every_kind_of_change_is_in_the_patch_of_bubblewrap() {
+    every_kind_of_change_is_in_the_patch(BackendKind::Bubblewrap).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn every_kind_of_change_is_in_the_patch_of_an_archive() {
+    every_kind_of_change_is_in_the_patch(BackendKind::Archived).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn every_kind_of_change_is_in_the_patch_of_docker() {
+    every_kind_of_change_is_in_the_patch(BackendKind::Docker).await;
+}
+
+async fn holds(kind: BackendKind, table: &[(&str, &str, bool)]) {
     let ground = Ground::new();
     let source = zoo(&ground);
-    for (name, command, empty) in TABLE {
+    for (name, command, empty) in table {
         let sandbox = ground.start_from(kind, &source).await;
         run(&sandbox, command).await;
         run(&sandbox, "rm -f $HOME/owned").await;
-        let diff = check(&ground, &source, &sandbox, name).await;
-        assert!(!ground.root().join("run-instance-s1-a1/home/owned").exists());
+        let diff = check(&ground, kind, &source, &sandbox, name).await;
+        let (owned, _) = ask(&sandbox, "ls $HOME/owned 2>/dev/null").await;
+        assert_eq!(owned, "", "{kind:?} {name}");
         assert_eq!(
             diff.full.is_empty(),
             *empty,
@@ -253,9 +300,15 @@ async fn table_holds(kind: BackendKind) {
 
 #[tokio::test]
 async fn what_no_patch_can_hold_is_said() {
+    for kind in BackendKind::all().await {
+        no_patch_can_hold(kind).await;
+    }
+}
+
+async fn no_patch_can_hold(kind: BackendKind) {
     let ground = Ground::new();
     let source = zoo(&ground);
-    let sandbox = ground.start_from(BackendKind::Local, &source).await;
+    let sandbox = ground.start_from(kind, &source).await;
     run(
         &sandbox,
         "mkfifo pipe; mkdir sub; git init -q sub; echo x >sub/file; truncate -s 200M huge; mkdir .GIT; echo x >.GIT/config; rm text.txt; mkfifo text.txt; rm .gitignore; mkfifo .gitignore",
@@ -286,6 +339,12 @@ async fn what_no_patch_can_hold_is_said() {
 
 #[tokio::test]
 async fn submodules_are_compared_by_their_commit() {
+    for kind in BackendKind::all().await {
+        submodules_are_compared(kind).await;
+    }
+}
+
+async fn submodules_are_compared(kind: BackendKind) {
     let ground = Ground::new();
     let source = zoo(&ground);
     let inner = "1234567890123456789012345678901234567890";
@@ -299,12 +358,12 @@ async fn submodules_are_compared_by_their_commit() {
         ],
     );
     git(&source, &["commit", "-q", "-m", "submodule"]);
-    let sandbox = ground.start_from(BackendKind::Local, &source).await;
+    let sandbox = ground.start_from(kind, &source).await;
     assert_eq!(sandbox.seal().submodules, 1);
     assert!(sandbox.diff().await.unwrap().full.is_empty());
     run(
         &sandbox,
-        "cd vendor/lib; git init -q; echo x >f; git add f; git commit -qm inner",
+        "cd vendor/lib; git init -q; echo x >f; git add f; git -c user.name=t -c user.email=t@example.invalid commit -qm inner",
     )
     .await;
     let diff = sandbox.diff().await.unwrap();
@@ -319,7 +378,7 @@ async fn submodules_are_compared_by_their_commit() {
     assert_eq!(diff.omissions.len(), 1, "{:?}", diff.omissions);
     run(&sandbox, "cd ../..; rm -rf vendor").await;
     let text = String::from_utf8(sandbox.diff().await.unwrap().full).unwrap();
-    assert!(text.contains("deleted file mode 160000"), "{text}");
+    assert!(text.contains("deleted file mode 160000"), "{kind:?} {text}");
     remove(&sandbox).await;
 }
 

@@ -19,6 +19,7 @@ mod hostile;
 mod lifecycle;
 mod limits;
 mod patches;
+mod seals;
 mod shell_table;
 mod shells;
 mod sources;

@@ -19,7 +19,7 @@ fn source(ground: &Ground) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn a_patch_of_git_is_applied_to_the_byte() {
-    for kind in BackendKind::available().await {
+    for kind in BackendKind::all().await {
         let ground = Ground::new();
         let path = source(&ground);
         let sandbox = ground.start_from(kind, &path).await;
@@ -125,10 +125,14 @@ async fn what_does_not_fit_is_merged_or_fitted_or_rejected_whole() {
 
 #[tokio::test]
 async fn no_patch_leads_out_of_the_workspace() {
+    for kind in BackendKind::all().await {
+        no_patch_leads_out(kind).await;
+    }
+}
+
+async fn no_patch_leads_out(kind: BackendKind) {
     let ground = Ground::new();
-    let sandbox = ground
-        .start_from(BackendKind::Local, &source(&ground))
-        .await;
+    let sandbox = ground.start_from(kind, &source(&ground)).await;
     let target = ground.path().join("target");
     std::fs::create_dir(&target).unwrap();
     run(

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sandbox::limits::{Limits, Network};
 use sandbox::place::bubblewrap::Bubblewrap;
+use sandbox::place::docker::{Docker, DockerSettings};
 use sandbox::place::host::{HostSettings, KeepCommand};
 use sandbox::place::local::Local;
 use sandbox::place::{Backend, Labels, PlaceSpec};
@@ -77,23 +78,65 @@ pub(crate) fn set_mode(path: &Path, mode: u32) {
 /// A directory for everything that a test makes.
 pub(crate) struct Ground {
     pub(crate) directory: TempDir,
+    /// Containers that may still be there.
+    started: Mutex<Vec<String>>,
+}
+
+/// A test that failed leaves nothing either.
+impl Drop for Ground {
+    fn drop(&mut self) {
+        for name in self.started.lock().unwrap().drain(..) {
+            let _ = Command::new("docker")
+                .args(["rm", "--force", "--volumes", &name])
+                .output();
+        }
+    }
 }
 
 impl Ground {
     pub(crate) fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
+            started: Mutex::default(),
         }
     }
 
     pub(crate) fn at(directory: &Path) -> Self {
         Self {
             directory: tempfile::tempdir_in(directory).unwrap(),
+            started: Mutex::default(),
         }
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Sees to it that a sandbox's container goes with the test.
+    pub(crate) fn remember(&self, sandbox: &Sandbox) {
+        let name = sandbox.id().0.clone();
+        if sandbox.applied().image.is_some() {
+            self.started.lock().unwrap().push(name);
+        }
+    }
+
+    /// The workspace of a sandbox as it is now, on the host.
+    pub(crate) fn workspace(&self, kind: BackendKind, sandbox: &Sandbox) -> PathBuf {
+        if kind != BackendKind::Docker {
+            return self.root().join("run-instance-s1-a1/workspace");
+        }
+        let target = self.path().join("workspace");
+        let _ = Command::new("rm").arg("-rf").arg(&target).status();
+        std::fs::create_dir(&target).unwrap();
+        let copy = format!(
+            "docker cp '{}:{}/.' - | tar -x -C '{}'",
+            sandbox.id().0,
+            sandbox.workdir(),
+            target.display()
+        );
+        let status = Command::new("sh").args(["-c", &copy]).status();
+        assert!(status.unwrap().success());
+        target
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -131,9 +174,15 @@ impl Ground {
         prepared: Arc<Prepared>,
     ) -> Sandbox {
         let backend = kind.backend(self).await;
-        Sandbox::start(backend, spec(prepared), Duration::from_secs(20))
+        let mut spec = spec(prepared);
+        if kind == BackendKind::Docker {
+            spec.place.image = testkit::docker_image("base").map(str::to_owned);
+        }
+        let sandbox = Sandbox::start(backend, spec, Duration::from_mins(1))
             .await
-            .unwrap()
+            .unwrap();
+        self.remember(&sandbox);
+        sandbox
     }
 }
 
@@ -150,6 +199,7 @@ pub(crate) enum BackendKind {
     Bubblewrap,
     /// As `Local`, with its files behind archives.
     Archived,
+    Docker,
 }
 
 impl BackendKind {
@@ -161,6 +211,10 @@ impl BackendKind {
                 inner: ground.local(),
                 image: None,
             }),
+            Self::Docker => {
+                let settings = DockerSettings::new(ground.root());
+                Arc::new(Docker::connect(settings).await.unwrap())
+            }
         }
     }
 
@@ -171,6 +225,18 @@ impl BackendKind {
         } else {
             vec![Self::Local]
         }
+    }
+}
+
+impl BackendKind {
+    /// All that work here, and those that must.
+    pub(crate) async fn all() -> Vec<Self> {
+        let mut all = Self::available().await;
+        all.push(Self::Archived);
+        if testkit::docker_image("base").is_some() {
+            all.push(Self::Docker);
+        }
+        all
     }
 }
 

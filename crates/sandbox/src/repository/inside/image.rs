@@ -155,11 +155,10 @@ async fn describe(
     base_commit: Option<BaseCommit>,
     fetched: Fetched,
 ) -> Result<ImageRepository, Error> {
-    let blank = Arc::new(Start {
-        seal: SealRecord::new(&prepared, false),
-        stamps: Vec::new(),
-        baseline: Arc::default(),
-    });
+    let blank = Arc::new(Start::new(
+        SealRecord::new(&prepared, false),
+        Arc::default(),
+    ));
     let (snapshot, found) = inside
         .look(&prepared, &blank, Keep::Nothing, Want::Names)
         .await?;

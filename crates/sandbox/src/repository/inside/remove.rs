@@ -14,21 +14,42 @@ const CHUNK: usize = 64 << 10;
 /// How long one command may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
 /// Removes the file `p`, and the directories above it that it leaves empty.
-const REMOVE: &str = "r() { p=$(printf '%b.' \"$1\"); p=./${p%.}; rm -f -- \"$p\" || exit 1; \
+const FILE: &str = "r() { p=$(printf '%b.' \"$1\"); p=./${p%.}; rm -f -- \"$p\" || exit 1; \
     while p=${p%/*}; [ \"$p\" != . ]; do rmdir -- \"$p\" 2>/dev/null || break; done; }\n";
 
-/// Removes files of the workspace.
-pub(super) async fn remove(
+/// Removes the empty directory `p`.
+const DIRECTORY: &str = "r() { p=$(printf '%b.' \"$1\"); rmdir -- \"./${p%.}\" || exit 1; }\n";
+
+/// Removes files of the workspace, and the directories that it leaves empty.
+pub(super) async fn files(
     place: &dyn Place,
     shell: &Shell,
-    paths: Vec<Vec<u8>>,
+    paths: &[Vec<u8>],
 ) -> Result<(), Error> {
-    let mut text = String::from(REMOVE);
+    remove(place, shell, FILE, paths).await
+}
+
+/// Removes empty directories of the workspace.
+pub(super) async fn directories(
+    place: &dyn Place,
+    shell: &Shell,
+    paths: &[Vec<u8>],
+) -> Result<(), Error> {
+    remove(place, shell, DIRECTORY, paths).await
+}
+
+async fn remove(
+    place: &dyn Place,
+    shell: &Shell,
+    program: &str,
+    paths: &[Vec<u8>],
+) -> Result<(), Error> {
+    let mut text = String::from(program);
     let mut pending = false;
     for path in paths {
         pending = true;
         text.push_str("r '");
-        for byte in path {
+        for &byte in path {
             if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
                 text.push(char::from(byte));
             } else {
@@ -38,7 +59,7 @@ pub(super) async fn remove(
         text.push_str("'\n");
         if text.len() > CHUNK {
             run(place, shell, &text).await?;
-            REMOVE.clone_into(&mut text);
+            program.clone_into(&mut text);
             pending = false;
         }
     }

@@ -87,9 +87,8 @@ impl Inside<'_> {
             Ok::<_, Error>(own.prepared.verified && self.is_sealed(&own.prepared).await?)
         });
         let start = Start {
-            seal: own.seal(*verified.await?),
-            stamps: Vec::new(),
-            baseline: Arc::clone(&own.baseline),
+            emptied: own.submodules.clone(),
+            ..Start::new(own.seal(*verified.await?), Arc::clone(&own.baseline))
         };
         Ok((Arc::clone(&own.prepared), start))
     }
@@ -112,11 +111,10 @@ impl Inside<'_> {
 
     /// Checks a repository of the host out in the place.
     async fn put_in(&self, prepared: Arc<Prepared>) -> Result<Started, Error> {
-        let blank = Arc::new(Start {
-            seal: SealRecord::new(&prepared, false),
-            stamps: Vec::new(),
-            baseline: Arc::default(),
-        });
+        let blank = Arc::new(Start::new(
+            SealRecord::new(&prepared, false),
+            Arc::default(),
+        ));
         let (before, found) = self
             .look(&prepared, &blank, Keep::Nothing, Want::Names)
             .await?;
@@ -140,11 +138,7 @@ impl Inside<'_> {
         })
         .await?;
         let verified = prepared.verified && self.is_sealed(&prepared).await?;
-        let start = Start {
-            seal: SealRecord::new(&prepared, verified),
-            stamps: Vec::new(),
-            baseline: Arc::new(baseline),
-        };
+        let start = Start::new(SealRecord::new(&prepared, verified), Arc::new(baseline));
         Ok((prepared, start))
     }
 

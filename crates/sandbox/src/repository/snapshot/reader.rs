@@ -55,8 +55,8 @@ pub(in crate::repository) struct Reader<'a> {
     baseline: &'a Baseline,
     keep: Keep,
     rules: HashMap<Vec<u8>, Rules>,
-    /// Files inside repositories that another name outside may stand for.
-    sources: HashMap<Vec<u8>, File>,
+    /// What lies inside repositories and another name outside stands for.
+    sources: HashMap<Vec<u8>, Node>,
     snapshot: Snapshot,
     entries: u64,
     index: u64,
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
             }
             EntryKind::Link(target) => Node::Link(target.as_slice().into()),
             EntryKind::Special => Node::Special,
-            EntryKind::HardLink(target) => Node::File(Box::new(self.hard_link(entry, target))),
+            EntryKind::HardLink(target) => self.hard_link(entry, target),
             EntryKind::File => Node::File(Box::new(self.file(entry, &parent, content)?)),
         };
         self.insert(&entry.path, node)
@@ -221,15 +221,17 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn hard_link(&self, entry: &Entry, target: &[u8]) -> File {
-        let known = match self.snapshot.node(target) {
-            Some(Node::File(file)) => Some(file.as_ref()),
-            _ => self.sources.get(target),
+    /// Another name of what came before. Where that was not taken in, a survey that needs it asks for it.
+    fn hard_link(&self, entry: &Entry, target: &[u8]) -> Node {
+        let known = self.snapshot.node(target);
+        let mut file = match known.or_else(|| self.sources.get(target)) {
+            Some(Node::File(file)) => file.clone(),
+            Some(node @ (Node::Link(_) | Node::Special)) => return node.clone(),
+            Some(Node::Directory) | None => Box::new(File::new(entry)),
         };
-        let mut file = known.cloned().unwrap_or_else(|| File::new(entry));
         file.executable = is_executable(entry);
         file.source.get_or_insert_with(|| target.into());
-        file
+        Node::File(file)
     }
 
     /// Of a repository inside, only that it is there counts, and for a submodule the commit that it is at.
@@ -249,26 +251,32 @@ impl<'a> Reader<'a> {
             };
             self.insert(repository, node)?;
         }
-        if entry.kind != EntryKind::File {
-            return Ok(());
-        }
         let below = path.get(end + 1..).unwrap_or_default();
-        let tells_commit = entry.size <= MAX_HEAD
+        let tells_commit = entry.kind == EntryKind::File
+            && entry.size <= MAX_HEAD
             && (below == b"HEAD" || below.starts_with(b"refs/"))
             && self.is_submodule(parent);
-        if tells_commit || self.is_asked_for(path, entry.size) {
-            let mut file = File::new(entry);
-            let (blob, piece) = take(content, entry.size, Some(&mut self.snapshot.spool), |_| {
-                false
-            })?;
-            file.blob = Some(blob);
-            file.piece = piece;
-            self.sources.insert(path.clone(), file.clone());
-            if tells_commit {
-                self.insert(path, Node::File(Box::new(file)))?;
+        if !tells_commit && !self.is_asked_for(path, 0) {
+            return Ok(());
+        }
+        let node = match &entry.kind {
+            EntryKind::File if entry.size <= MAX_FILE => {
+                let spool = Some(&mut self.snapshot.spool);
+                let (blob, piece) = take(content, entry.size, spool, |_| false)?;
+                let mut file = File::new(entry);
+                file.blob = Some(blob);
+                file.piece = piece;
+                Node::File(Box::new(file))
             }
-        } else if self.is_asked_for(path, 0) {
-            self.sources.insert(path.clone(), File::new(entry));
+            EntryKind::File => Node::File(Box::new(File::new(entry))),
+            EntryKind::HardLink(target) => self.hard_link(entry, target),
+            EntryKind::Link(target) => Node::Link(target.as_slice().into()),
+            EntryKind::Directory => Node::Directory,
+            EntryKind::Special => Node::Special,
+        };
+        self.sources.insert(path.clone(), node.clone());
+        if tells_commit {
+            self.insert(path, node)?;
         }
         Ok(())
     }

@@ -1,0 +1,305 @@
+//! Sealed repositories, looked at with real git: nothing beyond the start commit can be read, however it was kept.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sandbox::repository::{BaseCommit, ImageRepositories, Origin};
+use sandbox::{Sandbox, SandboxSpec};
+
+use crate::archived::Archived;
+use crate::docker_support::docker;
+use crate::support::{BackendKind, Ground, ask, git, place_spec, remove, run};
+
+const ZOO: &str = include_str!("zoo.sh");
+
+/// The zoo on the host; its base commit.
+fn zoo(directory: &Path) -> (PathBuf, String) {
+    let path = directory.join("zoo");
+    let status = Command::new("sh")
+        .args(["-c", ZOO, "zoo"])
+        .arg(&path)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let base = git(&path, &["--no-replace-objects", "rev-parse", "HEAD"]);
+    (path, base.trim().to_owned())
+}
+
+/// Everything that git can tell about what is there.
+const LOOK: &str = r#"
+git cat-file --batch-all-objects --batch 2>&1 | grep -a FORBIDDEN
+git for-each-ref
+git stash list
+git reflog --all
+git notes list
+git tag -l; git branch -r; git remote
+git fsck --full --unreachable --no-reflogs 2>&1 | grep -v '^notice\|^Checking'
+git log --all --format=%s | grep FORBIDDEN
+git log --reflog --format=%s 2>/dev/null | grep FORBIDDEN
+grep -ra FORBIDDEN . 2>/dev/null
+find . -name alternates -o -name grafts -o -name worktrees -o -name modules -o -name FETCH_HEAD -o -name packed-refs -o -name hooks -o -name logs
+find .git/objects -type f | grep -v '/pack/pack-[0-9a-f]*\.\(pack\|idx\)$'
+git rev-parse --abbrev-ref HEAD
+git log --format=%s
+"#;
+
+async fn check(sandbox: &Sandbox, name: &str) {
+    let seal = sandbox.seal();
+    assert!(seal.verified, "{name}: {seal:?}");
+    let (output, _) = ask(sandbox, LOOK).await;
+    assert_eq!(output, "HEAD\nbase\nwith a submodule\nfirst\n", "{name}");
+    // The agent can work on.
+    let (output, _) = ask(
+        sandbox,
+        "echo x >new.txt && git add new.txt && git commit -q -m work && git status --short new.txt && git log -1 --format=%s && git rm -qf new.txt && git reset -q --soft HEAD~1",
+    )
+    .await;
+    assert_eq!(output, "work\n", "{name}");
+}
+
+#[tokio::test]
+async fn nothing_of_a_hosts_repository_is_left_but_its_history() {
+    for kind in BackendKind::all().await {
+        let ground = Ground::new();
+        let (path, base) = zoo(ground.path());
+        for commit in [None, Some(base.as_str())] {
+            let sandbox = ground
+                .start_prepared(kind, ground.prepare(&path, commit))
+                .await;
+            check(&sandbox, &format!("{kind:?}")).await;
+            assert_eq!(sandbox.start_commit(), base);
+            let left = &sandbox.seal().left_out;
+            assert!(left.objects >= 12 && left.alternates == 1 && left.worktrees == 1);
+            assert_eq!(ask(&sandbox, "git status --short").await.0, "");
+            assert!(sandbox.diff().await.unwrap().full.is_empty());
+            remove(&sandbox).await;
+        }
+    }
+}
+
+/// A sandbox of an image's own repository.
+async fn start_image(
+    ground: &Ground,
+    kind: BackendKind,
+    image: &Image,
+    repositories: &Arc<ImageRepositories>,
+    base: Option<&str>,
+) -> Sandbox {
+    let mut place = place_spec();
+    place.image = Some(image.name.clone());
+    place.workdir.clone_from(&image.workdir);
+    let spec = SandboxSpec {
+        place,
+        repository: Origin::Image {
+            repositories: Arc::clone(repositories),
+            base_commit: base.map(str::to_owned),
+            fallback: None,
+        },
+        setup_commands: Vec::new(),
+        setup_timeout: Duration::from_secs(10),
+    };
+    let backend = match &image.directory {
+        Some(directory) => Arc::new(Archived {
+            inner: ground.local(),
+            image: Some(directory.clone()),
+        }),
+        None => kind.backend(ground).await,
+    };
+    let sandbox = Sandbox::start(backend, spec, Duration::from_mins(1))
+        .await
+        .unwrap_or_else(|error| panic!("{kind:?}: {error:?}"));
+    ground.remember(&sandbox);
+    sandbox
+}
+
+/// An image of an engine, or a directory that stands for one.
+struct Image {
+    name: String,
+    workdir: Option<String>,
+    directory: Option<PathBuf>,
+    base: String,
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        if self.directory.is_none() {
+            let remove = "docker ps -aq --filter \"ancestor=$1\" | xargs -r docker rm --force; docker rmi \"$1\"";
+            let _ = Command::new("sh")
+                .args(["-c", remove, "sh", &self.name])
+                .output();
+        }
+    }
+}
+
+/// The zoo as an image, `None` where the kind has none.
+fn image(ground: &Ground, kind: BackendKind) -> Option<Image> {
+    let (path, base) = zoo(ground.path());
+    match kind {
+        BackendKind::Archived => Some(Image {
+            name: String::from("zoo"),
+            workdir: None,
+            directory: Some(path),
+            base,
+        }),
+        BackendKind::Docker => {
+            let name = format!("patchmill-test-zoo:{}", std::process::id());
+            let context = ground.path().join("context");
+            std::fs::create_dir(&context).unwrap();
+            std::fs::write(context.join("zoo.sh"), ZOO).unwrap();
+            std::fs::write(
+                context.join("Dockerfile"),
+                "FROM patchmill-base:bookworm\nCOPY zoo.sh /zoo.sh\nRUN sh /zoo.sh /testbed && rm /zoo.sh\nWORKDIR /testbed\n",
+            )
+            .unwrap();
+            let status = Command::new("docker")
+                .args(["build", "-q", "-t", &name])
+                .arg(&context)
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            assert!(status.success());
+            // The submodule's address differs, and with it every name.
+            let base = docker(&[
+                "run",
+                "--rm",
+                "--network=none",
+                &name,
+                "git",
+                "--no-replace-objects",
+                "rev-parse",
+                "HEAD",
+            ]);
+            Some(Image {
+                name,
+                workdir: None,
+                directory: None,
+                base,
+            })
+        }
+        BackendKind::Local | BackendKind::Bubblewrap => None,
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_an_images_repository_is_left_but_its_history() {
+    for kind in BackendKind::all().await {
+        let ground = Ground::new();
+        let Some(image) = image(&ground, kind) else {
+            continue;
+        };
+        let repositories = Arc::new(ImageRepositories::new(ground.root(), 4));
+        let sandbox = start_image(&ground, kind, &image, &repositories, Some(&image.base)).await;
+        let seal = sandbox.seal().clone();
+        assert_eq!(seal.start_commit, image.base, "{kind:?}");
+        let state = seal.image.clone().unwrap();
+        assert_eq!(state.base_commit, Some(BaseCommit::Start));
+        assert_eq!(
+            state.differing_at_start, 4,
+            "changed, missing, and two new ones"
+        );
+        assert!(state.histories_removed >= 2, "{state:?}");
+        assert!(
+            seal.left_out.reflogs > 0 && seal.left_out.remotes == 1,
+            "{seal:?}"
+        );
+        assert!(sandbox.diff().await.unwrap().full.is_empty());
+        let (status, _) = ask(&sandbox, "git status --short; cat build/out").await;
+        assert_eq!(
+            status, " M a.txt\n D gone.txt\n?? staged.txt\n?? untracked.txt\nout\n",
+            "{kind:?}: the work tree is as the image has it"
+        );
+        check(&sandbox, &format!("{kind:?}")).await;
+
+        run(
+            &sandbox,
+            "echo y >>dir/deep.txt; echo z >>untracked.txt; git add -A; git commit -qm all",
+        )
+        .await;
+        let diff = String::from_utf8(sandbox.diff().await.unwrap().full).unwrap();
+        let changed: Vec<&str> = diff
+            .lines()
+            .filter_map(|line| line.strip_prefix("diff --git "))
+            .collect();
+        assert_eq!(
+            changed,
+            [
+                "a/dir/deep.txt b/dir/deep.txt",
+                "a/untracked.txt b/untracked.txt"
+            ],
+            "{kind:?}: only what the agent did"
+        );
+        remove(&sandbox).await;
+
+        // The next one of the image pays nothing, and one with another base says where that is.
+        let next = start_image(&ground, kind, &image, &repositories, Some(&image.base)).await;
+        assert_eq!(next.seal(), &seal);
+        remove(&next).await;
+        for (base, expected) in [
+            ("v1", BaseCommit::InHistory),
+            ("future", BaseCommit::Beyond),
+            (
+                "0123456789012345678901234567890123456789",
+                BaseCommit::Missing,
+            ),
+        ] {
+            let sandbox = start_image(&ground, kind, &image, &repositories, Some(base)).await;
+            let state = sandbox.seal().image.clone().unwrap();
+            assert_eq!(state.base_commit, Some(expected), "{kind:?} {base}");
+            remove(&sandbox).await;
+        }
+        repositories.clear();
+    }
+}
+
+#[tokio::test]
+async fn a_linked_work_tree_and_a_shallow_clone_are_repositories_of_images_too() {
+    let ground = Ground::new();
+    let (path, base) = zoo(ground.path());
+    let beside = ground.path().join("zoo.beside");
+    let copy = ground.path().join("shallow");
+    git(&path, &["replace", "-d", &base]);
+    std::fs::remove_file(path.join(".git/info/grafts")).unwrap();
+    let url = format!("file://{}", path.display());
+    let target = copy.display().to_string();
+    git(
+        &path,
+        &[
+            "clone", "-q", "--depth", "1", "--branch", "main", &url, &target,
+        ],
+    );
+    let linked = beside.join("linked");
+    git(&linked, &["checkout", "-q", &base]);
+    for (name, directory) in [("linked", linked), ("shallow", copy)] {
+        let image = Image {
+            name: name.to_owned(),
+            workdir: None,
+            directory: Some(directory),
+            base: base.clone(),
+        };
+        let repositories = Arc::new(ImageRepositories::new(ground.root(), 0));
+        let sandbox =
+            start_image(&ground, BackendKind::Archived, &image, &repositories, None).await;
+        let seal = sandbox.seal();
+        assert!(seal.verified, "{name}");
+        assert_eq!(seal.start_commit, base, "{name}");
+        assert_eq!(seal.shallow_boundary, u64::from(name == "shallow"));
+        let (output, _) = ask(
+            &sandbox,
+            "git cat-file --batch-all-objects --batch | grep -a FORBIDDEN; git fsck 2>&1 | grep -v '^notice\\|^Checking'; git status --short; git log --format=%s",
+        )
+        .await;
+        let history = if name == "shallow" {
+            "base\n"
+        } else {
+            "base\nwith a submodule\nfirst\n"
+        };
+        assert_eq!(output, history, "{name}");
+        // Where the history came from, nothing is left either.
+        if name == "linked" {
+            assert!(!path.join(".git/HEAD").exists() && path.join(".git").is_dir());
+        }
+        remove(&sandbox).await;
+    }
+}
