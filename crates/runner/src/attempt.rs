@@ -150,7 +150,7 @@ impl Life<'_> {
             () = cancel.cancelled() => return Ok(Outcome::Cancelled),
             started = context.start_sandbox(entry, labels, &context.permits.start) => started,
         };
-        let (lease, _prepared) = started?;
+        let lease = started?;
         let sandbox = Arc::clone(lease.sandbox());
         self.lease = Some(lease);
         self.spent.seconds.setup = self.clock.since().as_secs_f64();

@@ -96,7 +96,7 @@ impl Grading<'_> {
             () = self.cancel.cancelled() => return Ok(None),
             started = self.context.start_sandbox(self.entry, labels, turn) => started,
         };
-        let (lease, _prepared) = started?;
+        let lease = started?;
         let verdict = self.run(lease.sandbox(), &patch).await;
         lease.end().await;
         match verdict? {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sandbox::Error;
-use sandbox::repository::{self, Prepared, Unpacked, prepare, prepare_unpacked};
+use sandbox::repository::{
+    self, Fallback, ImageRepositories, Origin, Prepared, Unpacked, prepare, prepare_unpacked,
+};
 
 type Key = (PathBuf, Option<String>);
 type Slot = Arc<tokio::sync::Mutex<Weak<Prepared>>>;
@@ -22,6 +24,7 @@ pub struct Repositories {
     slots: Mutex<HashMap<Key, Slot>>,
     kept: usize,
     recent: Mutex<VecDeque<Arc<Prepared>>>,
+    images: Arc<ImageRepositories>,
     bundles: Mutex<Bundles>,
 }
 
@@ -36,6 +39,7 @@ impl Repositories {
     /// A cache that puts its files below `root`, the sandboxes' directory, and keeps the `kept` last used ones.
     pub fn new(root: PathBuf, kept: usize) -> Self {
         Self {
+            images: Arc::new(ImageRepositories::new(root.clone(), kept)),
             root,
             slots: Mutex::default(),
             kept,
@@ -80,6 +84,26 @@ impl Repositories {
     pub fn clear(&self) {
         lock(&self.recent).clear();
         *lock(&self.bundles) = Bundles::default();
+        self.images.clear();
+    }
+
+    /// The repository that an image brings; where it has none, the one at `path` at `commit`.
+    pub fn in_image(self: &Arc<Self>, path: Option<&Path>, commit: Option<&str>) -> Origin {
+        let commit = commit.map(str::to_owned);
+        let fallback = path.map(|path| {
+            let (repositories, path, commit) = (Arc::clone(self), path.to_owned(), commit.clone());
+            let fallback: Fallback = Arc::new(move || {
+                let (repositories, path, commit) =
+                    (Arc::clone(&repositories), path.clone(), commit.clone());
+                Box::pin(async move { repositories.get(&path, commit.as_deref()).await })
+            });
+            fallback
+        });
+        Origin::Image {
+            repositories: Arc::clone(&self.images),
+            base_commit: commit,
+            fallback,
+        }
     }
 
     fn remember(&self, prepared: &Arc<Prepared>) {

@@ -9,7 +9,7 @@ use agent::{Catalog, Check, Limits, Settings, ToolName};
 use dataset::Row;
 use patch::{PathClass, PathClasses};
 use sandbox::place::{Backend, Labels, PlaceSpec};
-use sandbox::repository::{Origin, Prepared};
+use sandbox::repository::Origin;
 use sandbox::{Sandbox, SandboxSpec};
 use schema::{AttemptKey, FailureKind, Outcome};
 use secrecy::ExposeSecret;
@@ -31,8 +31,8 @@ use crate::workspace::OutputLimits;
 pub struct Entry {
     /// The row.
     pub row: Row,
-    /// Its repository on this machine.
-    pub repository: PathBuf,
+    /// Its repository on this machine; a row that runs in an image may have none.
+    pub repository: Option<PathBuf>,
     /// The image that a container of it has, where anything says.
     pub image: Option<dataset::images::Image>,
 }
@@ -83,7 +83,7 @@ pub struct Context {
     /// Holds starts back while there is no room.
     pub disk: DiskGate,
     /// Prepared repositories.
-    pub repositories: Repositories,
+    pub repositories: Arc<Repositories>,
     /// Sandboxes that stand.
     pub leases: Arc<Leases>,
     /// Permits.
@@ -151,7 +151,7 @@ impl Context {
         })
     }
 
-    /// Waits for its `turn`, prepares the repository and starts a sandbox with it.
+    /// Waits for its `turn` and starts a sandbox with the repository: the image's own, or one of this machine, which is prepared first.
     ///
     /// # Errors
     /// When any of it fails.
@@ -160,13 +160,9 @@ impl Context {
         entry: &Entry,
         labels: Labels,
         turn: &Semaphore,
-    ) -> Result<(Lease, Arc<Prepared>), Failure> {
+    ) -> Result<Lease, Failure> {
         let _turn = permit(turn).await?;
-        let instance = &entry.row.instance;
-        let prepared = self
-            .repositories
-            .get(&entry.repository, instance.base_commit.as_deref())
-            .await?;
+        let origin = self.origin(entry).await?;
         let spec = SandboxSpec {
             place: PlaceSpec {
                 labels,
@@ -177,7 +173,7 @@ impl Context {
                 network: self.identity.network,
                 hidden: Vec::new(),
             },
-            repository: Origin::Host(Arc::clone(&prepared)),
+            repository: origin,
             setup_commands: self.setup_commands(entry),
             setup_timeout: self.operation.start_timeout,
         };
@@ -189,7 +185,23 @@ impl Context {
                 self.operation.start_timeout,
             )
             .await?;
-        Ok((lease, prepared))
+        Ok(lease)
+    }
+
+    /// Where the repository of the entry's sandboxes comes from.
+    async fn origin(&self, entry: &Entry) -> Result<Origin, Failure> {
+        let base = entry.row.instance.base_commit.as_deref();
+        if brings_repositories(self.backend(entry).as_ref()) {
+            let path = entry.repository.as_deref();
+            return Ok(self.repositories.in_image(path, base));
+        }
+        let Some(path) = &entry.repository else {
+            return Err(Failure {
+                kind: FailureKind::Internal,
+                message: format!("{} has no repository", entry.row.instance.id),
+            });
+        };
+        Ok(Origin::Host(self.repositories.get(path, base).await?))
     }
 
     /// Where sandboxes of the entry stand.
@@ -265,6 +277,11 @@ pub(crate) fn started_with(init: &str, text: &str) -> String {
         return text.to_owned();
     }
     format!("{init}\n{text}")
+}
+
+/// Whether sandboxes of a backend may have a repository of their own.
+pub fn brings_repositories(backend: &dyn Backend) -> bool {
+    backend.capabilities().backend == "docker"
 }
 
 /// A permit of `semaphore`, which is never closed.

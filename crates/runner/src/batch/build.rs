@@ -47,12 +47,12 @@ pub(super) fn context(
             .chain(&settings.secrets.environment)
             .map(|(_, value)| value.clone()),
     );
-    let repositories = Repositories::new(root.clone(), kept(&operation));
+    let repositories = Arc::new(Repositories::new(root.clone(), kept(&operation)));
     Ok(Context {
         run: run.clone(),
         name: settings.run_name(),
         identity_sha256: identity.sha256(),
-        entries: entries(settings, rows, &repositories)?,
+        entries: entries(settings, rows, &backends, &repositories)?,
         environment: context::environment(&settings.secrets),
         redactor: Redactor::new(secrets),
         provider,
@@ -92,18 +92,30 @@ fn disk_gate(
 fn entries(
     settings: &RunSettings,
     rows: Vec<Row>,
+    backends: &Backends,
     repositories: &Repositories,
 ) -> Result<Vec<Entry>, Error> {
     let operation = &settings.operation;
     let mut checked = HashSet::new();
     rows.into_iter()
         .map(|row| {
-            let repository = dataset::repository_path(
+            let found = dataset::repository_path(
                 &row,
                 &operation.dataset_directory,
                 operation.repositories.as_deref(),
-            )
-            .map_err(|error| Error::Settings {
+            );
+            let image = image_of(settings, &row)?;
+            let backend = backends.of(image.is_some());
+            if context::brings_repositories(backend.as_ref()) {
+                // Whether the image has one shows when it runs; only then is another looked at.
+                let repository = found.ok();
+                return Ok(Entry {
+                    row,
+                    repository,
+                    image,
+                });
+            }
+            let repository = found.map_err(|error| Error::Settings {
                 message: "a selected instance has no repository here".to_owned(),
                 hint: error.hints().into_iter().next(),
                 source: Some(Box::new(error)),
@@ -121,10 +133,9 @@ fn entries(
                         source: Some(Box::new(error)),
                     })?;
             }
-            let image = image_of(settings, &row)?;
             Ok(Entry {
                 row,
-                repository,
+                repository: Some(repository),
                 image,
             })
         })

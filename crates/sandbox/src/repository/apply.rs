@@ -8,7 +8,7 @@ use git2::{Delta, Index, ObjectType, Oid, Repository};
 use patch::FilePatch;
 use schema::grading::PatchApplication;
 
-use super::checkout::Start;
+use super::checkout::{Start, honest};
 use super::diff::{apply_in_memory, entry, read, write_trees};
 use super::odb::with_memory_repository;
 use super::prepare::{Prepared, mode};
@@ -93,7 +93,7 @@ fn try_all(
         .map(|new| (PatchApplication::AppliedWithFuzz, new))
 }
 
-/// Whether the patch has a path below a symbolic link that it does not take away itself: git refuses such a patch too.
+/// Whether the patch has a path that leads out of the tree, or below a symbolic link that it does not take away itself: git refuses such a patch too.
 fn leads_through_link(repository: &Repository, now: Oid, patch: &[u8]) -> Result<bool, Cause> {
     let mut index = Index::new()?;
     index.read_tree(&repository.find_tree(now)?)?;
@@ -110,7 +110,7 @@ fn leads_through_link(repository: &Repository, now: Oid, patch: &[u8]) -> Result
         .files
         .iter()
         .filter_map(FilePatch::new_path)
-        .any(|path| below_link(&index, path.as_bytes())))
+        .any(|path| honest(path.as_bytes()).is_err() || below_link(&index, path.as_bytes())))
 }
 
 fn below_link(index: &Index, path: &[u8]) -> bool {

@@ -248,13 +248,11 @@ async fn every_kind_of_change_is_in_the_patch(kind: BackendKind) {
         return;
     }
     let rows = TABLE.len().div_ceil(PARTS);
-    let parts: Vec<_> = TABLE
-        .chunks(rows)
-        .map(|part| tokio::spawn(holds(kind, part)))
-        .collect();
-    for part in parts {
-        part.await.unwrap();
+    let mut parts = tokio::task::JoinSet::new();
+    for part in TABLE.chunks(rows) {
+        parts.spawn(holds(kind, part));
     }
+    parts.join_all().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
