@@ -1,5 +1,9 @@
 //! What each command takes.
 
+mod images;
+
+pub use images::{Images, ImagesCommand, ImagesList, ImagesPrune, ImagesPull};
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -98,6 +102,8 @@ pub enum Command {
     Grade(Box<Grade>),
     /// Do again what trajectories recorded, and say where it goes another way
     Replay(Box<Replay>),
+    /// Show, get and remove container images
+    Images(Images),
     /// Say what this machine has, what it lacks, and how to mend it
     Doctor(Doctor),
 }

@@ -11,13 +11,19 @@ use crate::layers::{Table, default_texts};
 /// The whole command line.
 pub(super) fn command() -> Command {
     let defaults = default_texts();
-    let root = Cli::command();
-    let names: Vec<String> = root
+    below(Cli::command(), &defaults)
+}
+
+/// The command with each of its commands completed.
+fn below(command: Command, defaults: &BTreeMap<String, String>) -> Command {
+    let names: Vec<String> = command
         .get_subcommands()
         .map(|command| command.get_name().to_owned())
         .collect();
-    names.into_iter().fold(root, |root, name| {
-        root.mut_subcommand(name, |command| completed(command, &defaults))
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |command| {
+            below(completed(command, defaults), defaults)
+        })
     })
 }
 
@@ -67,8 +73,11 @@ fn negative(argument: &Arg) -> Option<Arg> {
     Some(negative)
 }
 
-/// The switches that `--no-…` turned off.
-pub(super) fn negated(matches: &ArgMatches) -> Table {
+/// The switches that `--no-…` turned off, of the command and of the one below it.
+pub(super) fn negated(mut matches: &ArgMatches) -> Table {
+    while let Some((_, below)) = matches.subcommand() {
+        matches = below;
+    }
     let given = |id: &str| matches!(matches.try_get_one::<bool>(id), Ok(Some(true)));
     matches
         .ids()

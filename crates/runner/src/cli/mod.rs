@@ -5,6 +5,7 @@ mod doctor;
 mod error;
 mod grade;
 mod help;
+mod images;
 mod replay;
 mod resolve;
 mod run;
@@ -33,10 +34,7 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
     };
     let printer = Printer::new(&cli.global);
     crate::ui::report_panics(&printer);
-    let negated = matches
-        .subcommand()
-        .map(|(_, matches)| help::negated(matches))
-        .unwrap_or_default();
+    let negated = help::negated(&matches);
     let dispatched = AssertUnwindSafe(|| dispatch(cli, negated, &printer));
     match std::panic::catch_unwind(dispatched) {
         Ok(Ok(exit)) => exit,
@@ -54,6 +52,7 @@ fn dispatch(cli: Cli, negated: Table, printer: &Printer) -> Result<Exit, Error> 
         Command::Run(command) => run::run(&command, negated, printer),
         Command::Grade(command) => grade::grade(&command, negated, printer),
         Command::Replay(command) => replay::replay(&command, negated, printer),
+        Command::Images(command) => images::images(command, negated, printer),
         Command::Doctor(command) => doctor::doctor(&command, printer),
     }
 }

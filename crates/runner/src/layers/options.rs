@@ -5,6 +5,7 @@
 
 mod agent;
 mod batch;
+mod images;
 mod model;
 mod patches;
 mod sandbox;
@@ -15,9 +16,10 @@ use serde_json::{Map, Value};
 
 pub use agent::{Acting, Agent};
 pub use batch::{Batch, Gates};
+pub use images::{Images, PullName};
 pub use model::Model;
 pub use patches::{Grading, PartialName, PatchName, Patches};
-pub use sandbox::{NetworkName, PullName, Sandbox, SandboxName};
+pub use sandbox::{NetworkName, Sandbox, SandboxName};
 pub use selection::Selection;
 
 /// All groups.

@@ -1,7 +1,8 @@
-//! How images and the start of shells are chosen, as far as no engine is needed; the rest is in the tests of containers.
+//! Which images there are and are taken, and how shells start.
 
 use serde_json::{Value, json};
 
+use crate::command::Place;
 use crate::fixture::Fixture;
 
 #[test]
@@ -86,4 +87,74 @@ fn a_start_that_fails_is_no_fault_of_the_model() {
     ]);
     assert_eq!(said.code, 3, "{}", said.all());
     assert!(said.err.contains("no such environment"), "{}", said.all());
+}
+
+#[test]
+fn the_engines_images_are_listed_got_and_kept() {
+    let Some(image) = testkit::docker_image("empty") else {
+        return;
+    };
+    let place = Place::new();
+    let said = place.run(&["images", "list"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let line = said.out.lines().find(|line| line.contains(image)).unwrap();
+    assert!(
+        line.contains("not known") && line.ends_with("(built here)"),
+        "{line}"
+    );
+
+    // It is there, so nobody is asked for it; but now it counts as used.
+    let said = place.run(&["images", "pull", image]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert!(
+        said.out.starts_with(&format!("{image}  sha256:")),
+        "{}",
+        said.all()
+    );
+    let said = place.run(&["images", "list", "--format=json"]);
+    let listed: Value = serde_json::from_str(&said.out).unwrap();
+    let last = listed["images"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["names"], json!([image]));
+    assert!(
+        last["used"].is_string() && last["built"] == json!(true),
+        "{last}"
+    );
+
+    let said = place.run(&["images", "prune"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "nothing to remove\n"),
+        "{}",
+        said.all()
+    );
+    let said = place.run(&["images", "prune", "--built", "--dry-run"]);
+    assert_eq!(
+        said.out,
+        format!("would remove {image}  30 B\n"),
+        "{}",
+        said.all()
+    );
+}
+
+#[test]
+fn images_of_a_dataset_are_got_and_what_is_missing_is_named() {
+    let Some(image) = testkit::docker_image("empty") else {
+        return;
+    };
+    let mut fixture = Fixture::new(3);
+    fixture.change(0, "image", json!(image));
+    fixture.change(1, "image", json!("patchmill-absent:1"));
+    let flags = ["--dataset", "rows.jsonl", "--pull=never"];
+    let said = fixture
+        .place
+        .run(&[&["images", "pull"], &flags[..]].concat());
+    assert_eq!(said.code, 3, "{}", said.all());
+    assert!(said.out.starts_with(image), "{}", said.all());
+    assert!(
+        said.err
+            .contains("cannot get the image `patchmill-absent:1`"),
+        "{}",
+        said.all()
+    );
+    assert!(said.err.contains("hint:"), "{}", said.all());
 }

@@ -13,6 +13,7 @@ mod create;
 mod credentials;
 mod exec;
 mod image;
+mod inventory;
 mod labels;
 mod limits;
 mod memory;
@@ -38,6 +39,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 pub use self::connect::{EngineInfo, ProbeError, probe};
 pub use self::context::ContextError;
 pub use self::image::Pull;
+pub use self::inventory::{Inventory, StoredImage};
 
 use self::boot::Report;
 use self::channel::Held;
@@ -171,6 +173,7 @@ impl Docker {
     ) -> Result<Arc<Container>, Error> {
         let name = self.image_name(spec)?;
         let image = self.images.get(name).await?;
+        inventory::remember_use(&self.settings.root, &image);
         match self.bring_up(spec, &image, deadline).await {
             // Somebody has removed it in the meantime.
             Err(Error::Image { .. }) => {

@@ -9,7 +9,7 @@ use super::{set, transport};
 use crate::cli::arguments::{Once, Resume};
 use crate::cli::error::Error;
 use crate::layers::Resolved;
-use crate::layers::options::{Gates, Options, PartialName, PullName};
+use crate::layers::options::{Gates, Images, Options, PartialName, PullName};
 use crate::layers::values::{Amount, Cap};
 use crate::settings::{Operation, PartialPatches, ResumeMode, RetrySelector};
 
@@ -43,11 +43,7 @@ pub(super) fn operation(
         dataset_directory: directory_of(selection.dataset.as_deref()),
         repositories: selection.repos.clone(),
         scratch: sandbox.scratch.clone(),
-        pull: match set("pull", sandbox.pull)? {
-            PullName::Never => Pull::Never,
-            PullName::Missing => Pull::Missing,
-            PullName::Always => Pull::Always,
-        },
+        pull: pull(&sandbox.images)?,
         workers: at_least_one("workers", set("workers", batch.workers)?)?,
         start_workers: at_least_one("start-workers", start_workers)?,
         samples: at_least_one("samples", set("samples", batch.samples)?)?,
@@ -73,7 +69,7 @@ pub(super) fn operation(
         fail_under: fail_under(gates)?,
         durable: set("durable", batch.durable)?,
         engine_wait: ENGINE_WAIT,
-        image_mirror: sandbox.image_mirror.clone(),
+        image_mirror: sandbox.images.image_mirror.clone(),
         min_free_disk: sandbox
             .min_free_disk
             .and_then(Cap::limit)
@@ -83,6 +79,15 @@ pub(super) fn operation(
         max_output_bytes: set("max_output_bytes", sandbox.max_output_bytes)?.0,
         network_explicit: resolved.is_explicit("network"),
         best_effort_limits: set("best_effort_limits", sandbox.best_effort_limits)?,
+    })
+}
+
+/// When images are pulled.
+pub(in crate::cli) fn pull(images: &Images) -> Result<Pull, Error> {
+    Ok(match set("pull", images.pull)? {
+        PullName::Never => Pull::Never,
+        PullName::Missing => Pull::Missing,
+        PullName::Always => Pull::Always,
     })
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::{Deserialize, Serialize};
 
+use super::Images;
 use crate::layers::values::{Amount, Cap, Count, Pair, Size, Span, one_or_many, pairs};
 
 /// Sandbox backends that can be asked for.
@@ -19,18 +20,6 @@ pub enum SandboxName {
     Bubblewrap,
     /// A container from the row's image
     Docker,
-}
-
-/// When images are pulled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PullName {
-    /// What the engine has must do
-    Never,
-    /// Those that the engine does not have
-    Missing,
-    /// Each once in every run
-    Always,
 }
 
 /// Network while solving.
@@ -52,22 +41,10 @@ pub struct Sandbox {
     #[arg(long, value_name = "BACKEND")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxName>,
-    /// Image of every container, instead of what rows and their datasets say; may hold placeholders such as {name}
-    #[arg(long, value_name = "IMAGE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
-    /// Platform of images, such as linux/amd64 [default: the engine's own]
-    #[arg(long, value_name = "OS/ARCHITECTURE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub platform: Option<String>,
-    /// Which images are pulled
-    #[arg(long, value_name = "WHEN")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pull: Option<PullName>,
-    /// Registry that stands in for the engine's default one: HOST[:PORT][/PATH]
-    #[arg(long, value_name = "REGISTRY")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_mirror: Option<String>,
+    /// Which images.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub images: Images,
     /// Shell text that starts the agent's shell, the checks and grading [default: the dataset's, where an image is used]
     #[arg(long, value_name = "TEXT")]
     #[serde(skip_serializing_if = "Option::is_none")]
