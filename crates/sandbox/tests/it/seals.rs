@@ -293,3 +293,62 @@ async fn a_linked_work_tree_and_a_shallow_clone_are_repositories_of_images_too()
         remove(&sandbox).await;
     }
 }
+
+#[tokio::test]
+async fn a_user_other_than_root_owns_what_is_put_in_and_can_commit() {
+    let Some(name) = testkit::docker_image("layout-user") else {
+        return;
+    };
+    let ground = Ground::new();
+    let (path, _) = zoo(ground.path());
+    let repositories = Arc::new(ImageRepositories::new(ground.root(), 0));
+    let prepared = ground.prepare(&path, None);
+    // The image's own repository; a directory that the engine makes, as root's; one that only root may make.
+    for workdir in ["/testbed", "/workspace", "/srv/deep/er"] {
+        let image = Image {
+            name: name.to_owned(),
+            workdir: Some(workdir.to_owned()),
+            directory: None,
+            base: String::new(),
+        };
+        let fallback = Arc::clone(&prepared);
+        let spec = SandboxSpec {
+            place: sandbox::place::PlaceSpec {
+                image: Some(image.name.clone()),
+                workdir: image.workdir.clone(),
+                ..place_spec()
+            },
+            repository: Origin::Image {
+                repositories: Arc::clone(&repositories),
+                base_commit: None,
+                fallback: Some(Arc::new(move || {
+                    let prepared = Arc::clone(&fallback);
+                    Box::pin(async move { Ok(prepared) })
+                })),
+            },
+            setup_commands: Vec::new(),
+            setup_timeout: Duration::from_secs(10),
+        };
+        let backend = BackendKind::Docker.backend(&ground).await;
+        let sandbox = Sandbox::start(backend, spec, Duration::from_mins(1))
+            .await
+            .unwrap_or_else(|error| panic!("{workdir}: {error:?}"));
+        ground.remember(&sandbox);
+        assert!(sandbox.seal().verified, "{workdir}");
+        assert_eq!(sandbox.seal().image.is_some(), workdir == "/testbed");
+        let (output, _) = ask(
+            &sandbox,
+            "pwd; id -u; git status --short; echo x >new.txt && git add -A && git commit -qm work && git log -1 --format=%s",
+        )
+        .await;
+        assert_eq!(output, format!("{workdir}\n1000\nwork\n"));
+        // A container that is dead can still be read.
+        sandbox
+            .stop_processes(Duration::from_secs(20))
+            .await
+            .unwrap();
+        let diff = String::from_utf8(sandbox.diff().await.unwrap().full).unwrap();
+        assert!(diff.contains("+++ b/new.txt"), "{workdir} {diff}");
+        remove(&sandbox).await;
+    }
+}

@@ -121,7 +121,8 @@ impl Inside<'_> {
         let baseline = Baseline::new(untracked(&prepared, found), HashMap::new());
         let (sealed, owner, private) = (Arc::clone(&prepared), self.user(), self.private.clone());
         let (at, below) = self.target(!before.is_absent());
-        self.put(&at, move |writer| {
+        let below = below.to_owned();
+        self.put(at, move |writer| {
             let mut packer = Packer::new(writer, owner);
             packer.below(&below);
             packer.root()?;
@@ -142,13 +143,13 @@ impl Inside<'_> {
         Ok((prepared, start))
     }
 
-    /// The directory to extract below, and the workspace's path below it: an absent workspace is made.
-    fn target(&self, exists: bool) -> (String, String) {
-        let workdir = self.place.workdir();
-        if exists {
-            (workdir.to_owned(), String::new())
-        } else {
-            (String::from("/"), workdir.trim_matches('/').to_owned())
+    /// The directory to extract below, and the workspace's path below it: an engine gives what it extracts to its owner, not the directory itself. The
+    /// directories above an absent workspace may be absent too.
+    fn target(&self, exists: bool) -> (&str, &str) {
+        let workdir = self.place.workdir().trim_end_matches('/');
+        match workdir.rsplit_once('/') {
+            Some((parent, name)) if exists && !parent.is_empty() => (parent, name),
+            _ => ("/", workdir.trim_start_matches('/')),
         }
     }
 
