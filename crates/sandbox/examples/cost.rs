@@ -8,7 +8,6 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sandbox::limits::{Limits, Network};
 use sandbox::place::bubblewrap::Bubblewrap;
 use sandbox::place::host::HostSettings;
 use sandbox::place::local::Local;
@@ -127,24 +126,7 @@ async fn ours(
     let repository = repository::prepare(source, None, root)?;
     done(samples, 0);
     let spec = SandboxSpec {
-        place: PlaceSpec {
-            labels: Labels {
-                run: String::from("cost"),
-                instance: String::from("one"),
-                attempt: String::from("s1-a1"),
-            },
-            image: None,
-            workdir: None,
-            environment: Vec::new(),
-            limits: Limits {
-                memory: None,
-                cpus: None,
-                pids: None,
-                disk: None,
-            },
-            network: Network::None,
-            hidden: Vec::new(),
-        },
+        place: PlaceSpec::new(Labels::new("cost", "one", "s1-a1")),
         repository: repository::Origin::Host(repository),
         setup_commands: Vec::new(),
         setup_timeout: Duration::from_secs(10),

@@ -12,7 +12,7 @@ pub struct Limit<T> {
 }
 
 /// Limits asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of memory.
     pub memory: Option<Limit<u64>>,

@@ -70,6 +70,36 @@ pub struct PlaceSpec {
     pub hidden: Vec<PathBuf>,
 }
 
+impl PlaceSpec {
+    /// A place without limits or network, with nothing said about anything else.
+    pub fn new(labels: Labels) -> Self {
+        Self {
+            labels,
+            image: None,
+            workdir: None,
+            environment: Vec::new(),
+            limits: Limits::default(),
+            network: Network::None,
+            hidden: Vec::new(),
+        }
+    }
+}
+
+impl Labels {
+    /// Labels from the names of a run, an instance, and an attempt.
+    pub fn new(
+        run: impl Into<String>,
+        instance: impl Into<String>,
+        attempt: impl Into<String>,
+    ) -> Self {
+        Self {
+            run: run.into(),
+            instance: instance.into(),
+            attempt: attempt.into(),
+        }
+    }
+}
+
 /// Where a place's processes can be seen from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Processes {

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sandbox::limits::{Limits, Network};
 use sandbox::place::host::HostSettings;
 use sandbox::place::local::Local;
 use sandbox::place::{Backend, Labels, PlaceSpec, bubblewrap::Bubblewrap};
@@ -41,7 +40,7 @@ fn hold() -> Option<ExitCode> {
         };
         let repository = repository::prepare(repository.as_ref(), None, root.as_ref()).ok()?;
         let spec = SandboxSpec {
-            place: place("held"),
+            place: PlaceSpec::new(Labels::new("trial", "held", "s1-a1")),
             repository: repository::Origin::Host(repository),
             setup_commands: Vec::new(),
             setup_timeout: Duration::from_secs(10),
@@ -60,25 +59,4 @@ fn hold() -> Option<ExitCode> {
         stdout.flush().ok()?;
         std::future::pending::<Option<ExitCode>>().await
     })
-}
-
-fn place(instance: &str) -> PlaceSpec {
-    PlaceSpec {
-        labels: Labels {
-            run: String::from("trial"),
-            instance: instance.to_owned(),
-            attempt: String::from("s1-a1"),
-        },
-        image: None,
-        workdir: None,
-        environment: Vec::new(),
-        limits: Limits {
-            memory: None,
-            cpus: None,
-            pids: None,
-            disk: None,
-        },
-        network: Network::None,
-        hidden: Vec::new(),
-    }
 }

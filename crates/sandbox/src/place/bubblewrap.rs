@@ -4,19 +4,20 @@ mod arguments;
 
 use std::ffi::OsString;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use self::arguments::Binds;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
-use crate::place::host::{self, HostPlace, HostPlaces, HostSettings, SHELL_STATE, WORKSPACE};
+use crate::place::host::{
+    self, Confinement, HostBackend, HostPlace, HostPlaces, HostSettings, SHELL_STATE, WORKSPACE,
+};
 use crate::place::local::user;
-use crate::place::{Backend, Capabilities, Place, PlaceId, PlaceSpec};
+use crate::place::{Capabilities, PlaceSpec};
 
 /// How long the trial at the start may take.
 const PROBE: Duration = Duration::from_secs(10);
@@ -29,9 +30,10 @@ const HOME_INSIDE: &str = "/agent";
 const TEMPORARY_INSIDE: &str = "/tmp";
 
 /// Runs commands in namespaces of their own by way of `bwrap`.
-pub struct Bubblewrap {
-    capabilities: Capabilities,
-    places: HostPlaces,
+pub type Bubblewrap = HostBackend<Namespaces>;
+
+/// `bwrap` around a command.
+pub struct Namespaces {
     program: OsString,
     user_namespace: bool,
 }
@@ -57,19 +59,19 @@ impl Bubblewrap {
             let binds = Binds::trial(places.settings(), network, user_namespace);
             match try_out(&program, &binds).await {
                 Ok(()) => {
-                    return Ok(Self {
-                        capabilities: Capabilities {
-                            backend: "bubblewrap",
-                            network_isolation,
-                            memory_limit: false,
-                            cpu_limit: false,
-                            pids_limit: false,
-                            disk_limit: false,
-                        },
-                        places,
+                    let capabilities = Capabilities {
+                        backend: "bubblewrap",
+                        network_isolation,
+                        memory_limit: false,
+                        cpu_limit: false,
+                        pids_limit: false,
+                        disk_limit: false,
+                    };
+                    let confinement = Namespaces {
                         program,
                         user_namespace,
-                    });
+                    };
+                    return Ok(Self::of(capabilities, places, confinement));
                 }
                 Err(message) if said.is_empty() => said = message,
                 Err(_) => {}
@@ -81,12 +83,19 @@ impl Bubblewrap {
             ),
         })
     }
+}
 
-    fn place(&self, spec: &PlaceSpec) -> Result<Arc<dyn Place>, Error> {
-        let settings = self.places.settings();
+impl Confinement for Namespaces {
+    fn place(
+        &self,
+        places: &HostPlaces,
+        capabilities: &Capabilities,
+        spec: &PlaceSpec,
+    ) -> Result<HostPlace, Error> {
+        let settings = places.settings();
         let mut unenforced = host::unenforced("bubblewrap", &spec.limits, settings)?;
         let mut enforced = vec![String::from("filesystem")];
-        let network = if self.capabilities.network_isolation {
+        let network = if capabilities.network_isolation {
             spec.network
         } else {
             Network::Full
@@ -99,7 +108,7 @@ impl Bubblewrap {
             };
             list.push(String::from("network"));
         }
-        let (id, directory) = self.places.directory(&spec.labels)?;
+        let (id, directory) = places.directory(&spec.labels)?;
         let workdir = arguments::workdir(spec.workdir.as_deref(), WORKDIR);
         let mut settings = settings.clone();
         settings.hidden.extend_from_slice(&spec.hidden);
@@ -111,7 +120,7 @@ impl Bubblewrap {
             self.user_namespace,
         );
         let program = self.program.clone();
-        let place = HostPlace {
+        Ok(HostPlace {
             host_workdir: directory.join(WORKSPACE),
             shell_state: format!("{HOME_INSIDE}/{SHELL_STATE}"),
             applied: Applied {
@@ -132,8 +141,7 @@ impl Bubblewrap {
             workdir,
             id,
             directory,
-        };
-        Ok(self.places.register(place))
+        })
     }
 }
 
@@ -153,31 +161,5 @@ async fn try_out(program: &OsString, binds: &Binds) -> Result<(), String> {
         Ok(Err(error)) => Err(error.to_string()),
         Ok(Ok(output)) if output.status.success() => Ok(()),
         Ok(Ok(output)) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-    }
-}
-
-impl Backend for Bubblewrap {
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
-    fn start<'a>(
-        &'a self,
-        spec: &'a PlaceSpec,
-        _deadline: Duration,
-    ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>> {
-        Box::pin(async move { self.place(spec) })
-    }
-
-    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<PlaceId>, Error>> {
-        Box::pin(self.places.orphans())
-    }
-
-    fn remove<'a>(
-        &'a self,
-        id: &'a PlaceId,
-        deadline: Duration,
-    ) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.places.remove(id, deadline))
     }
 }

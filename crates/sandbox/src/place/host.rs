@@ -1,10 +1,11 @@
 //! What the backends that run commands on the host share: a private directory for each place, and a keeper for each channel.
 
-use std::collections::HashMap;
+mod backend;
+
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -12,10 +13,12 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 use crate::limits::{Applied, Limits};
-use crate::place::tree::{self, Program, Tree};
-use crate::place::{Channel, Files, Labels, Launch, Place, PlaceId, PlaceState, Processes};
-use crate::place::{directory, removal};
+use crate::place::directory;
+use crate::place::tree::{Program, Tree};
+use crate::place::{Channel, Files, Launch, Place, PlaceId, PlaceState, Processes};
 
+pub use self::backend::HostBackend;
+pub(crate) use self::backend::{Confinement, HostPlaces};
 pub use crate::place::tree::KeepCommand;
 
 /// Settings of the backends that run commands on the host.
@@ -75,132 +78,6 @@ pub(crate) fn unenforced(
     Ok(names)
 }
 
-/// The places that a backend has started and not yet removed.
-pub(crate) struct HostPlaces {
-    settings: HostSettings,
-    alive: Mutex<HashMap<PlaceId, Weak<HostPlace>>>,
-}
-
-impl HostPlaces {
-    pub(crate) fn new(mut settings: HostSettings) -> Result<Self, Error> {
-        let root = settings.root.clone();
-        let operation = || format!("make the sandboxes' directory {}", root.display());
-        std::fs::create_dir_all(&settings.root)
-            .map_err(|error| Error::start(operation(), error))?;
-        settings.root = settings
-            .root
-            .canonicalize()
-            .map_err(|error| Error::start(operation(), error))?;
-        if settings.root.to_str().is_none() {
-            return Err(Error::start(operation(), "its path is not UTF-8"));
-        }
-        tree::adopt_orphans();
-        Ok(Self {
-            settings,
-            alive: Mutex::default(),
-        })
-    }
-
-    pub(crate) fn settings(&self) -> &HostSettings {
-        &self.settings
-    }
-
-    /// Makes a place's directory with a workspace, a home and a directory for temporary files in it.
-    pub(crate) fn directory(&self, labels: &Labels) -> Result<(PlaceId, PathBuf), Error> {
-        let (id, path) = directory::create(&self.settings.root, labels)?;
-        for name in [WORKSPACE, HOME, TEMPORARY, PRIVATE] {
-            if let Err(error) = directory::create_private(&path.join(name)) {
-                let _ = removal::remove_tree(&path);
-                return Err(Error::start(
-                    format!("make the directory {name} in {}", path.display()),
-                    error,
-                ));
-            }
-        }
-        let filled = std::fs::write(path.join(HOME).join(".gitconfig"), GIT_CONFIGURATION)
-            .and_then(|()| std::fs::write(path.join(EMPTY), ""));
-        if let Err(error) = filled {
-            let _ = removal::remove_tree(&path);
-            return Err(Error::start(
-                format!("write into {}", path.display()),
-                error,
-            ));
-        }
-        Ok((id, path))
-    }
-
-    pub(crate) fn register(&self, place: HostPlace) -> Arc<HostPlace> {
-        let place = Arc::new(place);
-        self.alive
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(place.id.clone(), Arc::downgrade(&place));
-        place
-    }
-
-    pub(crate) async fn orphans(&self) -> Result<Vec<PlaceId>, Error> {
-        let root = self.settings.root.clone();
-        let found = tokio::task::spawn_blocking(move || directory::abandoned(&root)).await;
-        flatten(found).map_err(|error| {
-            Error::start(
-                format!(
-                    "look for left-over sandboxes in {}",
-                    self.settings.root.display()
-                ),
-                error,
-            )
-        })
-    }
-
-    pub(crate) async fn remove(&self, id: &PlaceId, deadline: Duration) -> Result<(), Error> {
-        let operation = || format!("remove the sandbox {}", id.0);
-        if Path::new(&id.0).components().count() != 1 || id.0.contains('/') || id.0 == ".." {
-            return Err(Error::Refused(format!(
-                "`{}` is not the name of a sandbox",
-                id.0
-            )));
-        }
-        let known = self
-            .alive
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(id);
-        let path = self.settings.root.join(&id.0);
-        let mine = known.is_some();
-        if let Some(place) = known.and_then(|place| place.upgrade()) {
-            place.stop_all(deadline).await?;
-        }
-        // Half removed it may lack what says whose it is: the new name says that, so that the next runner finds the rest of it.
-        let grave = directory::kin_path(&self.settings.root);
-        let work = tokio::task::spawn_blocking(move || {
-            if !mine && path.exists() {
-                tree::end_strays(&tree::mark(&path));
-            }
-            let rest = if std::fs::rename(&path, &grave).is_ok() {
-                grave
-            } else {
-                path.clone()
-            };
-            removal::remove_tree(&rest).or_else(|_| {
-                // Somebody may still be writing there: a stray whose keeper was killed.
-                tree::end_strays(&tree::mark(&path));
-                removal::remove_tree(&rest)
-            })
-        });
-        match timeout(deadline, work).await {
-            Ok(done) => flatten(done).map_err(|error| Error::lost(operation(), error)),
-            Err(late) => Err(Error::lost(operation(), late)),
-        }
-    }
-}
-
-fn flatten<T>(result: Result<io::Result<T>, tokio::task::JoinError>) -> io::Result<T> {
-    result.unwrap_or_else(|panic| Err(io::Error::other(panic)))
-}
-
-/// Lets the agent commit in repositories that it makes itself.
-const GIT_CONFIGURATION: &str = "[user]\n\tname = Agent\n\temail = agent@localhost\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n";
-
 /// The repository, under the place's directory.
 pub(crate) const WORKSPACE: &str = "workspace";
 /// The agent's home.
@@ -210,7 +87,7 @@ pub(crate) const TEMPORARY: &str = "tmp";
 /// A file with nothing in it.
 pub(crate) const EMPTY: &str = "empty";
 /// The runner's own files about the place.
-const PRIVATE: &str = "private";
+pub(crate) const PRIVATE: &str = "private";
 /// The shell's state, in the home.
 pub(crate) const SHELL_STATE: &str = ".shell-state";
 
@@ -324,7 +201,7 @@ impl HostPlace {
         Ok(())
     }
 
-    async fn stop_all(&self, deadline: Duration) -> Result<(), Error> {
+    pub(crate) async fn stop_all(&self, deadline: Duration) -> Result<(), Error> {
         let trees = std::mem::take(&mut *self.trees.lock().unwrap_or_else(PoisonError::into_inner));
         for tree in &trees {
             tree.close();

@@ -14,8 +14,8 @@ use sandbox::place::PlaceId;
 use sandbox::{Error, Sandbox};
 
 use crate::support::{
-    BackendKind, Ground, TRIAL, ask, bubblewrap_works, eventually, is_running, remove, repository,
-    run, spec, unique_seconds,
+    BackendKind, Ground, TRIAL, ask, bubblewrap_works, eventually, is_running, place_spec, remove,
+    repository, run, spec, unique_seconds,
 };
 
 /// A process that ends with the test, also when that fails.
@@ -403,4 +403,17 @@ async fn ended(child: &mut Guarded, limit: Duration) -> ExitStatus {
 fn the_keeper_starts_only_with_what_it_needs() {
     let status = Command::new(TRIAL).arg(keep::ARGUMENT).status().unwrap();
     assert_eq!(status.code(), Some(127));
+}
+
+#[tokio::test]
+async fn a_start_that_takes_too_long_leaves_nothing() {
+    let ground = Ground::new();
+    let backend = ground.local();
+    let late = backend
+        .start(&place_spec(), Duration::ZERO)
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(late, Error::Start { .. }), "{late:?}");
+    eventually("directories go", || names(&ground.root()).is_empty()).await;
 }

@@ -5,7 +5,6 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sandbox::limits::{Limits, Network};
 use sandbox::place::bubblewrap::Bubblewrap;
 use sandbox::place::docker::{Docker, DockerSettings};
 use sandbox::place::host::{HostSettings, KeepCommand};
@@ -267,24 +266,7 @@ pub(crate) fn spec(repository: Arc<Prepared>) -> SandboxSpec {
 }
 
 pub(crate) fn place_spec() -> PlaceSpec {
-    PlaceSpec {
-        labels: Labels {
-            run: String::from("run"),
-            instance: String::from("instance"),
-            attempt: String::from("s1-a1"),
-        },
-        image: None,
-        workdir: None,
-        environment: Vec::new(),
-        limits: Limits {
-            memory: None,
-            cpus: None,
-            pids: None,
-            disk: None,
-        },
-        network: Network::None,
-        hidden: Vec::new(),
-    }
+    PlaceSpec::new(Labels::new("run", "instance", "s1-a1"))
 }
 
 pub(crate) async fn run(sandbox: &Sandbox, text: &str) -> Captured {
