@@ -89,51 +89,93 @@ fn a_start_that_fails_is_no_fault_of_the_model() {
     assert!(said.err.contains("no such environment"), "{}", said.all());
 }
 
+/// A tiny image of this test's own; the name goes with it.
+struct OwnImage(String);
+
+impl OwnImage {
+    fn new(like: &str) -> Self {
+        let name = format!("patchmill-test-images:{}", std::process::id());
+        docker(&["tag", like, &name]);
+        // Another layer makes it another image.
+        let container = docker(&["create", "--network=none", &name, "/none"]);
+        docker(&[
+            "commit",
+            "--change",
+            "LABEL patchmill.inputs=",
+            &container,
+            &name,
+        ]);
+        docker(&["rm", &container]);
+        Self(name)
+    }
+}
+
+impl Drop for OwnImage {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("docker")
+            .args(["image", "rm", &self.0])
+            .output();
+    }
+}
+
+fn docker(arguments: &[&str]) -> String {
+    let output = std::process::Command::new("docker")
+        .args(arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "docker {arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 #[test]
-fn the_engines_images_are_listed_got_and_kept() {
-    let Some(image) = testkit::docker_image("empty") else {
+fn the_engines_images_are_listed_got_and_removed() {
+    let Some(empty) = testkit::docker_image("empty") else {
         return;
     };
+    let image = OwnImage::new(empty);
+    let name = image.0.as_str();
     let place = Place::new();
     let said = place.run(&["images", "list"]);
     assert_eq!(said.code, 0, "{}", said.all());
-    let line = said.out.lines().find(|line| line.contains(image)).unwrap();
+    let line = said.out.lines().find(|line| line.contains(name)).unwrap();
     assert!(
         line.contains("not known") && line.ends_with("(built here)"),
         "{line}"
     );
+    let said = place.run(&["images", "prune"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "nothing to remove\n"));
 
     // It is there, so nobody is asked for it; but now it counts as used.
-    let said = place.run(&["images", "pull", image]);
+    let said = place.run(&["images", "pull", name]);
     assert_eq!(said.code, 0, "{}", said.all());
     assert!(
-        said.out.starts_with(&format!("{image}  sha256:")),
+        said.out.starts_with(&format!("{name}  sha256:")),
         "{}",
         said.all()
     );
     let said = place.run(&["images", "list", "--format=json"]);
     let listed: Value = serde_json::from_str(&said.out).unwrap();
     let last = listed["images"].as_array().unwrap().last().unwrap();
-    assert_eq!(last["names"], json!([image]));
+    assert_eq!(last["names"], json!([name]));
     assert!(
         last["used"].is_string() && last["built"] == json!(true),
         "{last}"
     );
 
     let said = place.run(&["images", "prune"]);
-    assert_eq!(
-        (said.code, said.out.as_str()),
-        (0, "nothing to remove\n"),
-        "{}",
-        said.all()
-    );
+    assert_eq!((said.code, said.out.as_str()), (0, "nothing to remove\n"));
     let said = place.run(&["images", "prune", "--built", "--dry-run"]);
+    assert_eq!(said.out, format!("would remove {name}  30 B\n"));
+    let said = place.run(&["images", "prune", "--built"]);
     assert_eq!(
         said.out,
-        format!("would remove {image}  30 B\n"),
+        format!("removed {name}  30 B\n"),
         "{}",
         said.all()
     );
+    let said = place.run(&["images", "list"]);
+    assert!(!said.out.contains(name), "{}", said.all());
 }
 
 #[test]
