@@ -2,18 +2,24 @@
 
 CARGO ?= cargo
 RUNNER := target/debug/runner
+DEMO_SANDBOX ?= auto
 
 .PHONY: demo record-demo images test bench check fmt lint docs deny
 
-# Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo.
+# Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo. In containers where
+# `make images` has built the demo's images.
 demo:
 	$(CARGO) build --locked --package runner
 	scripts/build-demo.sh
 	rm -rf runs/demo
-	$(RUNNER) run --dataset datasets/demo.jsonl --model replay:trajectories/demo --out runs/demo --grade --fail-under 1
+	images=; \
+	if scripts/images/build.sh --built demo 2>/dev/null; then images='--image patchmill-demo:{instance_id}'; fi; \
+	$(RUNNER) run --dataset datasets/demo.jsonl --model replay:trajectories/demo --out runs/demo --grade --fail-under 1 \
+		--sandbox $(DEMO_SANDBOX) $$images
 
 # Records the demo's trajectories again, after the agent's words changed. Look at the diff.
-record-demo: demo
+record-demo:
+	$(MAKE) demo DEMO_SANDBOX=bubblewrap
 	cp runs/demo/trajectories/*.json trajectories/demo/
 
 # Container images for the demo and the tests, from Debian's packages; needs docker and mmdebstrap, and the network the first time.

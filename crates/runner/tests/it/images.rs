@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command::Place;
+use crate::command::{Place, Said};
 use crate::fixture::Fixture;
 
 #[test]
@@ -199,4 +199,62 @@ fn images_of_a_dataset_are_got_and_what_is_missing_is_named() {
         said.all()
     );
     assert!(said.err.contains("hint:"), "{}", said.all());
+}
+
+/// Solves and grades one row in an image laid out as those that datasets publish.
+fn in_layout(image: &str, more: &[&str]) -> (Fixture, Said) {
+    let mut fixture = Fixture::new(1);
+    fixture.change(0, "repo_path", Value::Null);
+    fixture.change(0, "image", json!(image));
+    fixture.change(0, "workdir", json!("/testbed"));
+    let script =
+        "python -m unittest tests.test_environment && echo 'ok 1 - value'\necho 'ok 2 - keep'\n";
+    fixture.change(0, "eval_script", json!(script));
+    fixture.script(&["python -c 'import sys, testbed_only; print(sys.prefix)' > prefix.txt"]);
+    let check = "python -c 'import testbed_only'";
+    let flags = ["--sandbox", "docker", "--grade", "--verify-command", check];
+    let said = fixture.run(&[&flags, more].concat());
+    (fixture, said)
+}
+
+#[test]
+fn shells_start_where_the_images_users_start() {
+    if testkit::docker_image("layout").is_none() {
+        return;
+    }
+    for (image, user) in [
+        ("patchmill-layout:1", "0:0"),
+        ("patchmill-layout-user:1", "1000:1000"),
+    ] {
+        let (fixture, said) = in_layout(image, &["--fail-under=1"]);
+        assert_eq!(said.code, 0, "{image}: {}", said.all());
+        let trajectory = fixture.trajectory(0);
+        let header = serde_json::to_value(&trajectory.header).unwrap();
+        let environment = &header["environment"];
+        let prefix = "/opt/miniconda3/envs/testbed";
+        assert_eq!(environment["interpreter"]["prefix"], prefix, "{image}");
+        assert_eq!(environment["image"], image);
+        assert_eq!(environment["applied"]["user"], user);
+        let patch = &fixture.predictions()[0].model_patch;
+        assert!(patch.contains(&format!("+{prefix}\n")), "{patch}");
+        // The set-up commit on top of the base, not the base, is where the work starts.
+        assert_eq!(
+            environment["seal"]["image"]["base_commit"], "missing",
+            "{header}"
+        );
+    }
+}
+
+#[test]
+fn without_that_start_the_systems_python_is_found() {
+    if testkit::docker_image("layout").is_none() {
+        return;
+    }
+    let (fixture, said) = in_layout(
+        "patchmill-layout:1",
+        &["--shell-init=", "--max-rejections=1"],
+    );
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(fixture.outcomes()[0].1.name(), "stopped", "{}", said.all());
+    assert!(said.out.contains("unresolved"), "{}", said.all());
 }
