@@ -4,6 +4,7 @@ pub mod attempt;
 pub mod backends;
 pub mod batch;
 pub mod breaker;
+pub mod budget;
 pub mod cli;
 pub mod clock;
 pub mod disk;

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use schema::event::CheckVerdict;
 use schema::{Event, Record};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::dispatcher::{AttemptStatus, Phase, Reports};
+use crate::dispatcher::{AttemptStatus, Phase};
 use crate::store::trajectory::TrajectoryWriter;
 
 /// Characters of a call or a text that one line shows.
@@ -138,59 +137,12 @@ impl SharedLog {
     }
 }
 
-/// What the whole run may cost, counted reply by reply.
-#[derive(Debug)]
-pub struct Budget {
-    limit: Option<u64>,
-    spent: AtomicU64,
-    told: AtomicBool,
-}
-
-/// Money is counted in billionths of a dollar, so that a sum of many small costs stays exact.
-const PARTS: f64 = 1e9;
-
-impl Budget {
-    /// A budget of `limit` US dollars, of which `spent` are gone.
-    pub fn new(limit: Option<f64>, spent: f64) -> Self {
-        Self {
-            limit: limit.map(parts),
-            spent: AtomicU64::new(parts(spent)),
-            told: AtomicBool::new(false),
-        }
-    }
-
-    /// Spends, and tells the dispatcher when that was too much.
-    fn spend(&self, cost: Option<f64>, reports: &Reports) {
-        let (Some(limit), Some(cost)) = (self.limit, cost) else {
-            return;
-        };
-        let before = self.spent.fetch_add(parts(cost), Ordering::Relaxed);
-        if before + parts(cost) >= limit && !self.told.load(Ordering::Relaxed) {
-            // A full channel takes it at the next reply.
-            self.told.store(reports.budget_spent(), Ordering::Relaxed);
-        }
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, and costs are not negative"
-)]
-fn parts(dollars: f64) -> u64 {
-    (dollars * PARTS) as u64
-}
-
-/// Watches one attempt for the display, the log and the budget.
+/// Watches one attempt for the display and the log.
 pub struct AttemptObserver {
     /// What the display sees.
     pub status: Arc<AttemptStatus>,
     /// The log for people.
     pub log: SharedLog,
-    /// What the run may cost.
-    pub budget: Arc<Budget>,
-    /// The way to the dispatcher.
-    pub reports: Reports,
 }
 
 impl Observer for AttemptObserver {
@@ -209,7 +161,6 @@ impl AttemptObserver {
             Event::Replied { reply, .. } => {
                 let usage = &reply.usage;
                 self.status.step(usage.input + usage.output);
-                self.budget.spend(usage.cost, &self.reports);
             }
             Event::ToolStarted { call, .. } => {
                 self.status.enter(Phase::Tool);

@@ -16,11 +16,12 @@ use secrecy::ExposeSecret;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::backends::Backends;
+use crate::budget::Budget;
 use crate::disk::DiskGate;
 use crate::dispatcher::Stop;
 use crate::error::{Error, chain};
 use crate::lease::{Lease, Leases};
-use crate::recorder::{Budget, Redactor};
+use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::settings::{Identity, Operation, PathRules, Prompts};
 use crate::store::RunDirectory;

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::Life;
 use super::context::{Entry, Failure};
 use super::rerun::LABEL;
+use crate::budget::Metered;
 use crate::clock::AttemptClock;
 use crate::error::chain;
 use crate::recorder::{AttemptObserver, SharedTrajectory};
@@ -48,12 +49,14 @@ impl Life<'_> {
         self.workspace = Some(Arc::clone(&workspace));
         // The agent's time starts with its work: waiting for a worker is none of it.
         let clock: Arc<dyn Clock> = Arc::new(AttemptClock::start());
-        let mut model = model;
+        let mut model: Arc<dyn agent::ports::Model> = Arc::new(Metered {
+            model,
+            budget: Arc::clone(&context.budget),
+            reports: self.reports.clone(),
+        });
         let mut observer: Arc<dyn Observer> = Arc::new(AttemptObserver {
             status: Arc::clone(self.status),
             log: self.log.clone(),
-            budget: Arc::clone(&context.budget),
-            reports: self.reports.clone(),
         });
         if let Some(rerun) = &self.rerun {
             model = rerun.model(model, &task.workdir);

@@ -12,11 +12,12 @@ use tokio::sync::Semaphore;
 
 use crate::attempt::context::{self, Context, Entry, Permits};
 use crate::backends::{self, Backends};
+use crate::budget::Budget;
 use crate::disk::DiskGate;
 use crate::dispatcher::Stop;
 use crate::error::{At, Error};
 use crate::lease::Leases;
-use crate::recorder::{Budget, Redactor};
+use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::settings::{Operation, RunSettings, SandboxChoice};
 use crate::store::RunDirectory;

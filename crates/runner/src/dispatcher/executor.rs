@@ -103,7 +103,7 @@ pub(crate) enum Message {
     GraceOver,
     /// Whatever still runs is given up.
     GiveUp,
-    /// The run spent more than it may.
+    /// The run spent what it may.
     BudgetSpent,
 }
 
@@ -130,9 +130,9 @@ impl Reports {
         self.send(Message::Warning(message.into())).await;
     }
 
-    /// The run spent more than it may. Tells whether the dispatcher will hear it.
-    pub fn budget_spent(&self) -> bool {
-        self.sender.try_send(Message::BudgetSpent).is_ok()
+    /// The run spent what it may.
+    pub async fn budget_spent(&self) {
+        self.send(Message::BudgetSpent).await;
     }
 
     pub(super) async fn send(&self, message: Message) {
