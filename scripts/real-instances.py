@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Rebuilds a few real SWE-bench instances without any container, to run Patchmill on.
+"""Rebuilds a few real SWE-bench instances without any image registry, to run Patchmill on.
 
-  scripts/real-instances.py --rows ../shared/conformance/instances/swe-bench-lite-sample.jsonl --out DIR [--check] [ID...]
+  scripts/real-instances.py --rows ../shared/conformance/instances/swe-bench-lite-sample.jsonl --out DIR [--docker] [--check] [ID...]
 
 The repositories come from the projects' own source distributions on PyPI, which hold the same files as the base commits where it
 counts. What is made in DIR, which must lie outside the checkout:
@@ -12,6 +12,9 @@ counts. What is made in DIR, which must lie outside the checkout:
   repos/ID             the rebuilt repository
   venvs/ID             a virtual environment with the dependencies, pinned
   downloads/           what came from PyPI
+
+With `--docker`, images `patchmill-real:ID` hold repository and environment, laid out as published images are, and the rows in
+instances-docker.jsonl name them; their replies are in scripts-docker/. They take Debian's Python, so only instances for 3.11 are made.
 
 Run it again and only what is missing is made. `--check` shows with plain git and pytest that the tests of each row turn. An instance whose
 version of Python is not on this machine is left out and named.
@@ -31,6 +34,11 @@ import sys
 import tarfile
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT / "scripts" / "images"))
+import real  # noqa: E402
+
+# Version of Python in the images.
+IN_IMAGES = "3.11"
 STAMP = "2024-01-01T00:00:00+00:00"
 
 FLASK_23 = "Werkzeug==2.2.3 Jinja2==3.1.2 MarkupSafe==2.1.2 click==8.1.3 itsdangerous==2.1.2 setuptools==68.0.0 iniconfig==2.0.0 packaging==23.1 pluggy==1.0.0 attrs==22.2.0"
@@ -183,10 +191,13 @@ class Instance:
 
     def tests(self, *options):
         """The command that runs the instance's test files, from the root of the repository."""
-        python = shlex.quote(str(self.venv / "bin" / "python"))
+        python = self.python()
         files = shlex.join(self.test_files)
         # Absolute, since tests start Python in other directories.
         return f'PYTHONPATH="$PWD/{self.recipe.path}" PYTHONDONTWRITEBYTECODE=1 {python} -m pytest -p no:cacheprovider {shlex.join(options)} {files}'
+
+    def python(self):
+        return shlex.quote(str(self.venv / "bin" / "python"))
 
     def derived(self):
         row = dict(self.row)
@@ -227,15 +238,55 @@ class Instance:
         return f"{len(turned & before)} -> {len(turned & after)} of {len(turned)} turn, {len(stayed & after)} of {len(stayed)} stay"
 
     def passing(self, row, *patches):
+        passed = [line.removeprefix("PASSED ") for line in self.said(row, patches).splitlines() if line.startswith("PASSED ")]
+        # Names in the dataset end at their first space.
+        return {cut for name in passed for cut in (name, name.split(" ")[0])}
+
+    def said(self, row, patches):
+        """What the tests say after the patches."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         git(self.repo, "clone", "--quiet", "--no-hardlinks", str(self.repo), str(self.scratch))
         for patch in patches:
             git(self.scratch, "apply", "-", text=patch)
         done = subprocess.run(["bash", "-c", row["eval_script"]], cwd=self.scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         shutil.rmtree(self.scratch)
-        passed = [line.removeprefix("PASSED ") for line in done.stdout.splitlines() if line.startswith("PASSED ")]
-        # Names in the dataset end at their first space.
-        return {cut for name in passed for cut in (name, name.split(" ")[0])}
+        return done.stdout
+
+
+class Contained(Instance):
+    """An instance in an image of its own."""
+
+    def __init__(self, row, recipe, out):
+        super().__init__(row, recipe, out)
+        self.image = f"patchmill-real:{self.id}"
+        self.script = out / "scripts-docker" / f"{self.id}.jsonl"
+        self.wheels = out / "wheels" / self.id
+
+    def make(self, python):
+        super().make(python)
+        self.make_wheels()
+        real.build(run, self.image, self.repo, self.wheels, self.recipe.pins, self.scratch)
+
+    def make_wheels(self):
+        done = self.wheels / "made-for"
+        if done.exists() and done.read_text() == self.recipe.pins:
+            return
+        shutil.rmtree(self.wheels, ignore_errors=True)
+        run(str(self.venv / "bin/python"), "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--wheel-dir", str(self.wheels), *self.recipe.pins.split())
+        done.write_text(self.recipe.pins)
+
+    def python(self):
+        return "python"
+
+    def derived(self):
+        row = super().derived()
+        del row["repo_path"]
+        row["image"], row["workdir"] = self.image, "/testbed"
+        return row
+
+    def said(self, row, patches):
+        script = "".join(f"git apply - <<'END_OF_PATCH' || exit\n{patch}END_OF_PATCH\n" for patch in patches)
+        return real.said_in(self.image, script + row["eval_script"])
 
 
 class Patch:
@@ -308,6 +359,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", required=True, type=pathlib.Path, help="JSON lines in the shape of SWE-bench")
     parser.add_argument("--out", required=True, type=pathlib.Path, help="directory outside the checkout")
+    parser.add_argument("--docker", action="store_true", help="put each into an image of its own; needs a Docker engine")
     parser.add_argument("--check", action="store_true", help="run the tests of each instance before and after the known patch")
     parser.add_argument("ids", nargs="*", metavar="ID", help=f"some of {', '.join(RECIPES)}; all by default")
     arguments = parser.parse_args()
@@ -320,28 +372,32 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     rows = read_rows(arguments.rows)
     made, failed = [], 0
-    for id in arguments.ids or RECIPES:
+    chosen = arguments.ids or [id for id, recipe in RECIPES.items() if not arguments.docker or recipe.python == IN_IMAGES]
+    for id in chosen:
         try:
-            made.append(make_one(id, rows, out, arguments.check))
+            made.append(make_one(id, rows, out, arguments.docker, arguments.check))
         except Failed as problem:
             failed += 1
             print(f"{id}: {problem}", file=sys.stderr)
-    dataset = out / "instances.jsonl"
+    kind = "-docker" if arguments.docker else ""
+    dataset = out / f"instances{kind}.jsonl"
     kept = read_rows(dataset) if dataset.exists() else {}
     kept.update((row["instance_id"], row) for row in made)
     dataset.write_text("".join(json.dumps(kept[id]) + "\n" for id in RECIPES if id in kept), encoding="utf-8")
-    print(f"{len(made)} made, {failed} left out; {dataset} holds {len(kept)}, {out / 'scripts'} their replies", file=sys.stderr)
+    print(f"{len(made)} made, {failed} left out; {dataset} holds {len(kept)}, {out / f'scripts{kind}'} their replies", file=sys.stderr)
     return 0 if made and not (failed and arguments.check) else 1
 
 
-def make_one(id, rows, out, check):
+def make_one(id, rows, out, docker, check):
     if id not in rows:
         raise Failed("not in the given rows")
     recipe = RECIPES[id]
     python = interpreter(recipe.python)
     if python is None:
         raise Failed(f"left out, needs Python {recipe.python}")
-    instance = Instance(rows[id], recipe, out)
+    if docker and recipe.python != IN_IMAGES:
+        raise Failed(f"left out, the images have Python {IN_IMAGES}, it needs {recipe.python}")
+    instance = (Contained if docker else Instance)(rows[id], recipe, out)
     instance.make(python)
     row = instance.derived()
     notes = [instance.check()] if check else []
