@@ -234,6 +234,10 @@ pub trait Place: Send + Sync {
     fn memory_kills(&self) -> u64 {
         0
     }
+    /// A directory on the host on whose disk its files are, where that can be told and [`Self::files`] does not.
+    fn disk(&self) -> Option<PathBuf> {
+        None
+    }
     /// A directory on the host that belongs to this place alone, lives as long as it does, and is never visible inside.
     fn private_directory(&self) -> PathBuf;
     /// Runs a program.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schema::grading::PatchApplication;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
@@ -158,7 +158,9 @@ impl Sandbox {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
+        let before = self.place.memory_kills();
         let captured = self.agent.run(text, options, cancel).await?;
+        let captured = self.with_memory_kills(captured, before).await;
         self.not_out_of_space(captured)
     }
 
@@ -179,12 +181,35 @@ impl Sandbox {
     /// The failure that an output stands for when it says that a write found no space, and the disk under the sandbox is indeed full. `None` for
     /// every other output, and where that disk cannot be looked at from here.
     pub fn out_of_space(&self, output: &[u8]) -> Option<Error> {
-        let Files::Host(directory) = self.place.files() else {
-            return None;
+        let disk = match self.place.files() {
+            Files::Host(directory) => directory.to_owned(),
+            Files::Archive(_) => self.place.disk()?,
         };
-        (space::is_said(output) && space::is_full(directory)).then(|| Error::Disk {
+        (space::is_said(output) && space::is_full(&disk)).then(|| Error::Disk {
             operation: format!("write in the sandbox {}", self.place.id().0),
         })
+    }
+
+    /// Tells the model of kills for memory since there were `before` of them: an exit code alone may stand for any kill.
+    async fn with_memory_kills(&self, mut captured: Captured, before: u64) -> Captured {
+        let killed = matches!(captured.end, End::Exited(KILLED) | End::ShellEnded(KILLED));
+        let limited = self
+            .place
+            .applied()
+            .enforced
+            .iter()
+            .any(|name| name == "memory");
+        let until = Instant::now() + HEAR;
+        while killed && limited && self.place.memory_kills() == before && Instant::now() < until {
+            sleep(HEAR / 20).await;
+        }
+        if self.place.memory_kills() > before {
+            captured.shell_note = Some(match captured.shell_note.take() {
+                Some(note) => format!("{MEMORY} {note}"),
+                None => MEMORY.to_owned(),
+            });
+        }
+        captured
     }
 
     /// A command that failed because the disk is full says nothing of who ran it.
@@ -324,6 +349,13 @@ impl Sandbox {
         Ok(format!("{}/{path}", self.place.workdir()))
     }
 }
+
+/// Text for the model after a kill for memory.
+const MEMORY: &str = "The sandbox's memory was used up while this command ran, so the system killed one or more of its processes.";
+/// Exit code of what was killed.
+const KILLED: i32 = 137;
+/// How long after a command it may take to hear of a kill.
+const HEAR: Duration = Duration::from_millis(100);
 
 /// How long the remains of a failed start may take to go.
 const REMOVAL: Duration = Duration::from_secs(10);

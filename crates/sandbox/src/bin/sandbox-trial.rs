@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sandbox::place::docker::{Docker, DockerSettings};
 use sandbox::place::host::HostSettings;
 use sandbox::place::local::Local;
 use sandbox::place::{Backend, Labels, PlaceSpec, bubblewrap::Bubblewrap};
@@ -33,14 +34,21 @@ fn hold() -> Option<ExitCode> {
         .ok()?;
     runtime.block_on(async {
         let settings = HostSettings::new(&root);
-        let backend: Arc<dyn Backend> = if backend == "local" {
-            Arc::new(Local::new(settings).ok()?)
-        } else {
-            Arc::new(Bubblewrap::probe(settings).await.ok()?)
+        let mut image = None;
+        let backend: Arc<dyn Backend> = match backend.split_once(':') {
+            Some(("docker", name)) => {
+                image = Some(name.to_owned());
+                Arc::new(Docker::connect(DockerSettings::new(&root)).await.ok()?)
+            }
+            _ if backend == "local" => Arc::new(Local::new(settings).ok()?),
+            _ => Arc::new(Bubblewrap::probe(settings).await.ok()?),
         };
         let repository = repository::prepare(repository.as_ref(), None, root.as_ref()).ok()?;
         let spec = SandboxSpec {
-            place: PlaceSpec::new(Labels::new("trial", "held", "s1-a1")),
+            place: PlaceSpec {
+                image,
+                ..PlaceSpec::new(Labels::new("trial", "held", "s1-a1"))
+            },
             repository: repository::Origin::Host(repository),
             setup_commands: Vec::new(),
             setup_timeout: Duration::from_secs(10),

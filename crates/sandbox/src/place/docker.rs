@@ -19,6 +19,7 @@ mod limits;
 mod memory;
 mod pull;
 mod state;
+mod stuck;
 mod sweeps;
 
 use std::collections::HashMap;
@@ -33,6 +34,7 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder,
 };
 use futures_util::future::BoxFuture;
+use rustix::process::Signal;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -70,6 +72,8 @@ pub struct DockerSettings {
     pub image: Option<String>,
     /// When images are pulled.
     pub pull: Pull,
+    /// Directory of the user's Docker configuration, for credentials; `None` where it usually is.
+    pub configuration: Option<PathBuf>,
     /// Platform of images, `os/architecture`; `None` is the engine's own.
     pub platform: Option<String>,
     /// User that commands run as, `name`, `uid` or `uid:gid`; `None` is the image's own.
@@ -89,6 +93,7 @@ impl DockerSettings {
             root: root.into(),
             image: None,
             pull: Pull::default(),
+            configuration: None,
             platform: None,
             user: None,
             capabilities: Vec::new(),
@@ -139,7 +144,10 @@ impl Docker {
             docker: engine.clone(),
             policy: settings.pull,
             platform: platform.clone(),
-            configuration: credentials::directory(),
+            configuration: settings
+                .configuration
+                .clone()
+                .or_else(credentials::directory),
         });
         Self {
             images,
@@ -201,7 +209,7 @@ impl Docker {
         let made = self.make(spec, image, &id, private.clone(), until).await;
         if made.is_err() {
             let _ = removal::remove_tree(&private);
-            if let Err(left) = self.delete(&id, Instant::now() + CLEAN).await {
+            if let Err(left) = self.delete(&id, &id.0, Instant::now() + CLEAN).await {
                 tracing::warn!(container = id.0, error = %left, "a container that failed to start was not removed");
             }
         }
@@ -218,17 +226,19 @@ impl Docker {
     ) -> Result<Arc<Container>, Error> {
         let workdir = spec.workdir.as_deref().or(image.workdir.as_deref());
         let workdir = workdir.unwrap_or(WORKDIR).to_owned();
-        let plan = self.create(spec, image, id, &workdir, until).await?;
+        let (plan, number) = self.create(spec, image, id, &workdir, until).await?;
         let (main, report) = container::bring_up(&self.engine, &id.0, until).await?;
         let container = Arc::new(Container {
             id: id.clone(),
             docker: self.engine.clone(),
             workdir,
             private,
+            disk: self.storage.clone(),
             applied: applied(spec, image, plan, report)?,
             main: tokio::sync::Mutex::new(Some(main)),
             held: Arc::new(Held::default()),
-            sweeps: Sweeps::new(self.engine.clone(), id.0.clone()),
+            sweeps: Sweeps::new(self.engine.clone(), number.clone()),
+            number,
             kills: Arc::clone(&self.kills),
             stopped: AtomicBool::new(false),
         });
@@ -236,7 +246,7 @@ impl Docker {
         Ok(container)
     }
 
-    /// Creates the container; what is returned is what the engine accepted.
+    /// Creates the container; what is returned is what the engine accepted, and its own identifier.
     async fn create(
         &self,
         spec: &PlaceSpec,
@@ -244,7 +254,7 @@ impl Docker {
         id: &PlaceId,
         workdir: &str,
         until: Instant,
-    ) -> Result<Plan, Error> {
+    ) -> Result<(Plan, String), Error> {
         let mut plan = Plan::new(
             &spec.limits,
             &self.capabilities,
@@ -263,7 +273,7 @@ impl Docker {
                     for warning in created.warnings {
                         tracing::debug!(container = id.0, warning, "the engine warns");
                     }
-                    return Ok(plan);
+                    return Ok((plan, created.id));
                 }
                 // Only by trying can be known whether the driver's file system has quotas.
                 Err(failure) if plan.limits_disk() && failure.message().contains("storage-opt") => {
@@ -333,7 +343,8 @@ impl Docker {
         let _turn = timeout_at(until, self.removals.acquire())
             .await
             .map_err(|late| Error::lost(format!("remove the container {}", id.0), late))?;
-        self.delete(id, until).await?;
+        let number = known.as_ref().map_or(&id.0, |container| &container.number);
+        self.delete(id, number, until).await?;
         self.kills.forget(&id.0);
         match known {
             Some(container) => {
@@ -366,13 +377,14 @@ impl Docker {
     }
 
     /// Forces a container out, with the volumes that its image made, and waits until it is gone.
-    async fn delete(&self, id: &PlaceId, until: Instant) -> Result<(), Error> {
+    async fn delete(&self, id: &PlaceId, number: &str, until: Instant) -> Result<(), Error> {
         let operation = || format!("remove the container {}", id.0);
         let options = RemoveContainerOptionsBuilder::default()
             .force(true)
             .v(true)
             .build();
-        match call::by(until, self.engine.remove_container(&id.0, Some(options))).await {
+        let remove = call::by(until, self.engine.remove_container(&id.0, Some(options)));
+        match stuck::through(number, Signal::KILL, remove).await {
             Ok(()) => Ok(()),
             Err(failure) if failure.status() == Some(404) => Ok(()),
             // Somebody else is removing it.

@@ -112,6 +112,19 @@ async fn a_fork_bomb_fills_its_container_alone() {
 }
 
 #[tokio::test]
+async fn a_container_that_stops_the_engines_own_process_does_not_stop_the_engine() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    let place = engine.start().await;
+    let main = open(&place, "sh -c 'while :; do kill -STOP -1; done'; :").await;
+    // It may start nothing more, but that comes to an end, and so does the place.
+    drop(place.open(&launch("echo")).await);
+    drop(main);
+    engine.remove(&place).await;
+}
+
+#[tokio::test]
 async fn a_kill_for_memory_is_told_apart_from_others() {
     let Some(engine) = Engine::with("base").await else {
         return;

@@ -12,6 +12,8 @@ mod diffs;
 mod docker_images;
 mod docker_lifecycle;
 mod docker_limits;
+mod docker_pulls;
+mod docker_sandbox;
 mod docker_shell;
 mod docker_support;
 mod files;

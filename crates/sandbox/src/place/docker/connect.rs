@@ -8,6 +8,7 @@ use bollard::{API_DEFAULT_VERSION, Docker};
 use tokio::time::timeout;
 
 use super::context::{self, ContextError};
+use super::labels;
 
 /// How long an engine may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -129,7 +130,9 @@ pub(super) fn storage(info: &SystemInfo) -> Option<PathBuf> {
     let local = std::env::var("DOCKER_HOST").is_ok_and(|host| host.starts_with("unix://"))
         || std::env::var_os("DOCKER_HOST").is_none();
     let root = PathBuf::from(info.docker_root_dir.as_ref()?);
-    (local && root.is_absolute() && root.is_dir()).then_some(root)
+    // A context may lead to another machine.
+    let here = info.name.as_deref() == Some(labels::host().as_str());
+    (local && here && root.is_absolute() && root.is_dir()).then_some(root)
 }
 
 /// An error with its causes, as one line.

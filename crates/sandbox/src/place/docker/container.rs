@@ -11,6 +11,7 @@ use bollard::query_parameters::{
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use rustix::process::Signal;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -21,7 +22,7 @@ use super::channel::{self, Frames, Held, Input, Output, Sink};
 use super::exec::{self, NotStarted};
 use super::memory::Kills;
 use super::sweeps::Sweeps;
-use super::{archive, state};
+use super::{archive, state, stuck};
 use crate::error::Error;
 use crate::limits::Applied;
 use crate::place::{
@@ -47,9 +48,13 @@ pub(super) struct Main {
 /// One container.
 pub(super) struct Container {
     pub(super) id: PlaceId,
+    /// The engine's own identifier.
+    pub(super) number: String,
     pub(super) docker: Docker,
     pub(super) workdir: String,
     pub(super) private: PathBuf,
+    /// The engine's directory, where it is on this machine.
+    pub(super) disk: Option<PathBuf>,
     pub(super) applied: Applied,
     pub(super) main: Mutex<Option<Main>>,
     pub(super) held: Arc<Held>,
@@ -175,7 +180,7 @@ impl Container {
                 .map_err(|error| Error::lost(operation(), error));
         }
         self.sweeps.run().await;
-        match exec::start(&self.docker, self.name(), launch).await {
+        match exec::start(&self.docker, &self.number, launch).await {
             Ok(exec) => Ok(exec.into_channel(self.docker.clone(), |root, id, gone| {
                 Sweeps::guard(&self.sweeps, root, Some(id), gone)
             })),
@@ -217,12 +222,12 @@ impl Container {
         let mut main = self.main.lock().await;
         self.stopped.store(true, Ordering::SeqCst);
         *main = None;
-        let killed = call::within(
+        let kill = call::within(
             deadline,
             self.docker
                 .kill_container(self.name(), None::<KillContainerOptions>),
-        )
-        .await;
+        );
+        let killed = stuck::through(&self.number, Signal::KILL, kill).await;
         self.held.clear();
         match killed {
             Ok(()) => self.wait_for_end(deadline).await,
@@ -291,6 +296,10 @@ impl Place for Container {
 
     fn memory_kills(&self) -> u64 {
         self.kills.of(self.name())
+    }
+
+    fn disk(&self) -> Option<PathBuf> {
+        self.disk.clone()
     }
 
     fn private_directory(&self) -> PathBuf {

@@ -8,16 +8,18 @@ use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 use bytes::{Bytes, BytesMut};
+use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::boot;
 use super::call::{self, Failure};
 use super::channel::{self, Frames, Input, Output, Sink};
+use super::stuck;
 use crate::error::Error;
 use crate::place::{Channel, Ended, Launch};
 
 /// How long the engine may take to start one, on a machine that is busy with many.
-const START: Duration = Duration::from_secs(30);
+const START: Duration = Duration::from_secs(15);
 /// How long it may take to know that one is gone.
 const GONE: Duration = Duration::from_secs(3);
 /// How often it is asked.
@@ -117,15 +119,27 @@ async fn run(
         output_capacity: Some(CAPACITY),
         ..StartExecOptions::default()
     };
-    let started = call::by(until, docker.start_exec(&id, Some(options)))
-        .await
-        .map_err(NotStarted::Call)?;
+    let start = call::by(until, docker.start_exec(&id, Some(options)));
+    let started = stuck::through(container, Signal::CONT, start).await;
+    if let Err(Failure::Late) = started {
+        stuck::send(container, Signal::KILL).await;
+    }
+    let started = started.map_err(NotStarted::Call)?;
     let StartExecResults::Attached { output, input } = started else {
         return Err(NotStarted::Said(String::from("it is detached")));
     };
     let mut frames: Frames = output;
-    let Greeting { root, early, rest } = match timeout_at(until, greeting(&mut frames)).await {
-        Err(_) => return Err(NotStarted::Call(Failure::Late)),
+    let Greeting { root, early, rest } = match stuck::through(
+        container,
+        Signal::CONT,
+        timeout_at(until, greeting(&mut frames)),
+    )
+    .await
+    {
+        Err(_) => {
+            stuck::send(container, Signal::KILL).await;
+            return Err(NotStarted::Call(Failure::Late));
+        }
         Ok(greeting) => greeting?,
     };
     Ok(Exec {

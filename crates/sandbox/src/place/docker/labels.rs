@@ -73,7 +73,8 @@ pub(super) fn is_orphan(labels: &HashMap<String, String>) -> bool {
     }
 }
 
-fn host() -> String {
+/// Name of this machine.
+pub(super) fn host() -> String {
     rustix::system::uname()
         .nodename()
         .to_string_lossy()
