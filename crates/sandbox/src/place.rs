@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Mutex;
 
 use crate::error::Error;
 use crate::limits::{Applied, Limits, Network};
@@ -240,6 +241,11 @@ pub trait Place: Send + Sync {
     }
     /// A directory on the host that belongs to this place alone, lives as long as it does, and is never visible inside.
     fn private_directory(&self) -> PathBuf;
+    /// Held while a program is on its way in, where stopping everything inside would stop that too, and with it the engine. `None` where nothing
+    /// is stopped from inside.
+    fn entrance(&self) -> Option<Arc<Mutex<()>>> {
+        None
+    }
     /// Runs a program.
     fn open<'a>(&'a self, launch: &'a Launch) -> BoxFuture<'a, Result<Channel, Error>>;
     /// Ends everything that runs in it; what lies in it stays.

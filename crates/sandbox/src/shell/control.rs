@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 
 use super::deadline::{INTERRUPT, LOOK};
@@ -114,6 +114,20 @@ impl Control {
         }
     }
 
+    /// Makes sure that no program is on its way in while everything stands still. It is waited for no longer than for an answer.
+    async fn alone(&self) -> Result<Option<OwnedMutexGuard<()>>, Error> {
+        let Some(entrance) = self.place.entrance() else {
+            return Ok(None);
+        };
+        match timeout(SILENCE, entrance.lock_owned()).await {
+            Ok(guard) => Ok(Some(guard)),
+            Err(late) => Err(Error::lost(
+                "wait for a program that is being started",
+                late,
+            )),
+        }
+    }
+
     /// Whether a target has so many processes that there may be no room for another. Then they stand still until they are ended.
     pub(crate) async fn is_crowded(&self, target: &Target) -> Result<bool, Error> {
         let mut slot = self.line.lock().await;
@@ -121,7 +135,9 @@ impl Control {
             Some(line) => line,
             None => self.opened().await?,
         };
+        let alone = self.alone().await?;
         let count = line.number_of("crowd", target).await;
+        drop(alone);
         let count = count.map_err(|error| Error::lost("count processes", error))?;
         *slot = Some(line);
         Ok(count > CROWD)
@@ -139,7 +155,10 @@ impl Control {
                 Some(line) => line,
                 None => self.opened().await?,
             };
-            match line.end(target).await {
+            let alone = self.alone().await?;
+            let ended = line.end(target).await;
+            drop(alone);
+            match ended {
                 Ok(()) => {
                     *slot = Some(line);
                     return Ok(());

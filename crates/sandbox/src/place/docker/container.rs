@@ -14,6 +14,7 @@ use futures_util::future::BoxFuture;
 use rustix::process::Signal;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Mutex;
+use tokio::task::JoinError;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::boot::{self, Report};
@@ -180,12 +181,30 @@ impl Container {
                 .map_err(|error| Error::lost(operation(), error));
         }
         self.sweeps.run().await;
-        match exec::start(&self.docker, &self.number, launch).await {
-            Ok(exec) => Ok(exec.into_channel(self.docker.clone(), |root, id, gone| {
-                Sweeps::guard(&self.sweeps, root, Some(id), gone)
-            })),
-            Err(not_started) => Err(self.explain(not_started, operation()).await),
+        match self.enter(launch).await {
+            Ok(Ok(channel)) => Ok(channel),
+            Ok(Err(not_started)) => Err(self.explain(not_started, operation()).await),
+            Err(panic) => Err(Error::lost(operation(), panic)),
         }
+    }
+
+    /// Starts a program. Who stops waiting does not stop the engine: what is half-way in comes in, and is ended then.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is awaited at once, and outlives only a caller that gives up"
+    )]
+    async fn enter(&self, launch: &Launch) -> Result<Result<Channel, NotStarted>, JoinError> {
+        let entrance = Arc::clone(self.sweeps.entrance()).lock_owned().await;
+        let (docker, number) = (self.docker.clone(), self.number.clone());
+        let (sweeps, launch) = (Arc::clone(&self.sweeps), launch.clone());
+        let entering = async move {
+            let _entrance = entrance;
+            let exec = exec::start(&docker, &number, &launch).await?;
+            Ok(exec.into_channel(docker, |root, id, gone| {
+                Sweeps::guard(&sweeps, root, Some(id), gone)
+            }))
+        };
+        tokio::spawn(entering).await
     }
 
     /// Why a program was not started: mostly since there is no container any more.
@@ -304,6 +323,10 @@ impl Place for Container {
 
     fn private_directory(&self) -> PathBuf {
         self.private.clone()
+    }
+
+    fn entrance(&self) -> Option<Arc<Mutex<()>>> {
+        Some(Arc::clone(self.sweeps.entrance()))
     }
 
     fn open<'a>(&'a self, launch: &'a Launch) -> BoxFuture<'a, Result<Channel, Error>> {

@@ -30,6 +30,8 @@ pub(super) struct Sweeps {
     waiting: Mutex<Vec<Program>>,
     /// One after the other, so that whoever waits for all waits for those under way.
     turn: tokio::sync::Mutex<()>,
+    /// Held while a program is on its way into the container.
+    entrance: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Sweeps {
@@ -39,7 +41,12 @@ impl Sweeps {
             container,
             waiting: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
+            entrance: Arc::default(),
         })
+    }
+
+    pub(super) fn entrance(&self) -> &Arc<tokio::sync::Mutex<()>> {
+        &self.entrance
     }
 
     /// What a channel holds for as long as its program may run; `gone` says that it has ended.
@@ -72,6 +79,7 @@ impl Sweeps {
             if self.has_ended(&program).await {
                 continue;
             }
+            let _entrance = self.entrance.lock().await;
             if exec::sweep(&self.docker, &self.container, program.root)
                 .await
                 .is_err()
