@@ -14,7 +14,7 @@ fail() {
 }
 
 engine_answers() {
-    command -v docker >/dev/null || fail "there is no docker program" "install Docker's command line, on Debian with: apt-get install docker.io"
+    command -v docker >/dev/null || fail "there is no docker program" "install Docker's command line"
     local said
     said=$(timeout 20 docker version --format '{{.Server.Version}}' 2>&1) ||
         fail "no Docker engine answers: $(tail -n 1 <<<"$said")" "start the engine, or set DOCKER_HOST to one that runs"

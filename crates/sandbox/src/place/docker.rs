@@ -148,6 +148,7 @@ impl Docker {
                 .configuration
                 .clone()
                 .or_else(credentials::directory),
+            default_registry: info.index_server_address.clone().unwrap_or_default(),
         });
         Self {
             images,

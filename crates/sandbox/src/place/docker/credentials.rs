@@ -16,8 +16,6 @@ use tokio::time::timeout;
 /// How long a helper may take: some ask a keyring, some a service.
 const HELPER: Duration = Duration::from_secs(30);
 
-/// Where the default registry's credentials are kept.
-const HUB: &str = "https://index.docker.io/v1/";
 /// The user's name by which a helper says that the secret is a token.
 const TOKEN: &str = "<token>";
 
@@ -56,13 +54,22 @@ pub(super) fn directory() -> Option<PathBuf> {
     })
 }
 
+/// The registry that an image's name leads to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registry<'a> {
+    /// The host in the name; without one it is the engine's default registry.
+    pub(super) host: Option<&'a str>,
+    /// What the engine calls its default registry: an address, under which its credentials are kept.
+    pub(super) default: &'a str,
+}
+
 /// Credentials for the registry of an image; `None` where there are none, and the registry is asked without.
 ///
 /// # Errors
 /// When a file or a helper that should have some cannot be used, as one line.
 pub(super) async fn find(
     directory: Option<&Path>,
-    registry: &str,
+    registry: Registry<'_>,
 ) -> Result<Option<DockerCredentials>, String> {
     let Some(directory) = directory else {
         return Ok(None);
@@ -75,11 +82,11 @@ pub(super) async fn find(
     };
     let configuration: Configuration = serde_json::from_slice(&text)
         .map_err(|error| format!("{} cannot be understood: {error}", path.display()))?;
-    let address = address(registry);
+    let address = registry.address();
     let helper = configuration
         .cred_helpers
         .iter()
-        .find(|(key, _)| is_same(key, registry))
+        .find(|(key, _)| registry.is(key))
         .map(|(_, helper)| helper)
         .or(configuration.creds_store.as_ref());
     if let Some(helper) = helper
@@ -90,30 +97,47 @@ pub(super) async fn find(
     let entry = configuration
         .auths
         .iter()
-        .find(|(key, _)| is_same(key, registry))
+        .find(|(key, _)| registry.is(key))
         .map(|(_, entry)| entry);
     Ok(entry.and_then(|entry| stored(entry, address)))
 }
 
-/// What helpers and `auths` call a registry.
-fn address(registry: &str) -> &str {
-    if registry == "docker.io" {
-        HUB
-    } else {
-        registry
+impl Registry<'_> {
+    /// What helpers and `auths` call it.
+    fn address(&self) -> &str {
+        match self.host {
+            Some(host) if !self.is_default(host) => host,
+            Some(_) | None => self.default,
+        }
+    }
+
+    /// Whether a key of the configuration means this registry. Keys are hosts or addresses.
+    fn is(&self, key: &str) -> bool {
+        let key = host(key);
+        match self.host {
+            Some(host) if !self.is_default(host) => key == host,
+            Some(_) | None => self.is_default(key),
+        }
+    }
+
+    /// The default registry has several names in one domain.
+    fn is_default(&self, name: &str) -> bool {
+        let index = host(self.default);
+        let domain = index.split_once('.').map_or(index, |(_, domain)| domain);
+        name == index
+            || name == domain
+            || name
+                .strip_suffix(domain)
+                .is_some_and(|rest| rest.ends_with('.'))
     }
 }
 
-/// Keys may be hosts or addresses, and the default registry has several names.
-fn is_same(key: &str, registry: &str) -> bool {
-    let key = key
+/// The host in an address.
+fn host(address: &str) -> &str {
+    let address = address
         .trim_start_matches("https://")
         .trim_start_matches("http://");
-    let host = key.split('/').next().unwrap_or_default();
-    match host {
-        "index.docker.io" | "registry-1.docker.io" => registry == "docker.io",
-        host => host == registry,
-    }
+    address.split('/').next().unwrap_or_default()
 }
 
 fn stored(entry: &Entry, address: &str) -> Option<DockerCredentials> {
@@ -190,18 +214,30 @@ mod tests {
         directory
     }
 
-    async fn named(text: &str, registry: &str) -> Option<(String, String)> {
+    fn registry(host: &str) -> Registry<'_> {
+        Registry {
+            host: Some(host).filter(|host| !host.is_empty()),
+            default: "https://index.registry.example/v1/",
+        }
+    }
+
+    async fn named(text: &str, host: &str) -> Option<(String, String)> {
         let directory = configuration(text);
-        let found = find(Some(directory.path()), registry).await.unwrap()?;
+        let found = find(Some(directory.path()), registry(host))
+            .await
+            .unwrap()?;
         Some((found.username?, found.password?))
     }
 
     #[tokio::test]
     async fn stored_credentials_go_to_their_registry_alone() {
         // user:pa:ss
-        let text = r#"{"auths": {"https://index.docker.io/v1/": {"auth": "dXNlcjpwYTpzcw=="}, "localhost:5000": {"username": "a", "password": "b"}, "empty": {}}}"#;
+        let text = r#"{"auths": {"https://index.registry.example/v1/": {"auth": "dXNlcjpwYTpzcw=="}, "localhost:5000": {"username": "a", "password": "b"}, "empty": {}}}"#;
         let user = Some(("user".to_owned(), "pa:ss".to_owned()));
-        assert_eq!(named(text, "docker.io").await, user);
+        for name in ["", "registry.example", "one.registry.example"] {
+            assert_eq!(named(text, name).await, user, "{name}");
+        }
+        assert_eq!(named(text, "otherregistry.example").await, None);
         let other = Some(("a".to_owned(), "b".to_owned()));
         assert_eq!(named(text, "localhost:5000").await, other);
         assert_eq!(named(text, "localhost:5001").await, None);
@@ -211,21 +247,28 @@ mod tests {
     #[tokio::test]
     async fn a_missing_file_is_none_and_a_broken_one_is_named() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(find(Some(directory.path()), "x").await, Ok(None));
-        assert_eq!(find(None, "x").await, Ok(None));
+        assert_eq!(find(Some(directory.path()), registry("x")).await, Ok(None));
+        assert_eq!(find(None, registry("x")).await, Ok(None));
         let directory = configuration("{");
-        let error = find(Some(directory.path()), "x").await.unwrap_err();
+        let error = find(Some(directory.path()), registry("x"))
+            .await
+            .unwrap_err();
         assert!(error.contains("config.json"), "{error}");
     }
 
     #[tokio::test]
     async fn a_helper_that_is_not_there_is_named() {
         let directory = configuration(r#"{"credHelpers": {"r.example": "no-such-helper"}}"#);
-        let error = find(Some(directory.path()), "r.example").await.unwrap_err();
+        let error = find(Some(directory.path()), registry("r.example"))
+            .await
+            .unwrap_err();
         assert!(
             error.contains("docker-credential-no-such-helper"),
             "{error}"
         );
-        assert_eq!(find(Some(directory.path()), "other").await, Ok(None));
+        assert_eq!(
+            find(Some(directory.path()), registry("other")).await,
+            Ok(None)
+        );
     }
 }

@@ -134,6 +134,8 @@ pub(super) struct Source {
     pub(super) platform: String,
     /// Directory of the user's Docker configuration.
     pub(super) configuration: Option<PathBuf>,
+    /// Address of the engine's default registry.
+    pub(super) default_registry: String,
 }
 
 /// The images of a run: each is looked for, or pulled, once, however many wait for it.

@@ -71,6 +71,7 @@ impl Inventory {
             policy: pull,
             platform: platform.map_or_else(|| super::platform(&info), str::to_owned),
             configuration: credentials::directory(),
+            default_registry: info.index_server_address.unwrap_or_default(),
         });
         Ok(Self {
             docker,

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::call::Failure;
-use super::credentials;
+use super::credentials::{self, Registry};
 use super::image::{Source, Trouble};
 
 /// Waits before another try, before jitter of up to half of it.
@@ -27,12 +27,10 @@ const SILENCE: Duration = Duration::from_mins(5);
 const TELL: Duration = Duration::from_secs(10);
 const MEGA: i64 = 1_000_000;
 
-/// The registry that a name leads to.
-pub(super) fn registry(name: &str) -> &str {
-    match name.split_once('/') {
-        Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => host,
-        _ => "docker.io",
-    }
+/// The registry's host in an image's name, where there is one.
+fn host(name: &str) -> Option<&str> {
+    let (host, _) = name.split_once('/')?;
+    (host.contains(['.', ':']) || host == "localhost").then_some(host)
 }
 
 /// The name with a tag: without one the engine would pull all there are.
@@ -57,11 +55,15 @@ enum Class {
 
 /// Pulls an image, again and again while that can help.
 pub(super) async fn run(source: &Source, name: &str) -> Result<(), Trouble> {
-    let (found, mut warning) =
-        match credentials::find(source.configuration.as_deref(), registry(name)).await {
-            Ok(found) => (found, None),
-            Err(problem) => (None, Some(problem)),
-        };
+    let registry = Registry {
+        host: host(name),
+        default: &source.default_registry,
+    };
+    let found = credentials::find(source.configuration.as_deref(), registry).await;
+    let (found, mut warning) = match found {
+        Ok(found) => (found, None),
+        Err(problem) => (None, Some(problem)),
+    };
     if let Some(problem) = &warning {
         tracing::warn!(image = name, problem, "pulling without credentials");
     }
@@ -230,11 +232,12 @@ mod tests {
 
     #[test]
     fn names_lead_to_registries() {
-        assert_eq!(registry("python:3"), "docker.io");
-        assert_eq!(registry("swebench/x:latest"), "docker.io");
-        assert_eq!(registry("localhost/x"), "localhost");
-        assert_eq!(registry("127.0.0.1:5000/a/b"), "127.0.0.1:5000");
-        assert_eq!(registry("ghcr.io/a/b@sha256:00"), "ghcr.io");
+        assert_eq!(host("python:3"), None);
+        assert_eq!(host("swebench/x:latest"), None);
+        assert_eq!(host("localhost/x"), Some("localhost"));
+        assert_eq!(host("127.0.0.1:5000/a/b"), Some("127.0.0.1:5000"));
+        let digest = "registry.example/a/b@sha256:00";
+        assert_eq!(host(digest), Some("registry.example"));
         assert_eq!(tagged("127.0.0.1:5000/a"), "127.0.0.1:5000/a:latest");
         assert_eq!(tagged("a/b:1"), "a/b:1");
         assert_eq!(tagged("a@sha256:00"), "a@sha256:00");
