@@ -1,6 +1,6 @@
 //! Which sandbox backends a run gets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sandbox::limits::Network;
@@ -143,6 +143,26 @@ async fn on_the_host(settings: &RunSettings) -> Result<Selected, Error> {
             }
             Ok(selected)
         }
+    }
+}
+
+/// Every kind of place where runs may have left something below `root`, and why the engine's containers cannot be looked at, where that is so.
+///
+/// # Errors
+/// When `root` is there and cannot be used.
+pub async fn anywhere(root: &Path) -> Result<(Vec<Arc<dyn Backend>>, Option<String>), Error> {
+    let mut found: Vec<Arc<dyn Backend>> = Vec::new();
+    // All backends of this machine keep their directories alike; what never was is not made now.
+    if root.is_dir() {
+        let host = Local::new(HostSettings::new(root)).map_err(unusable)?;
+        found.push(Arc::new(host));
+    }
+    match Docker::connect(DockerSettings::new(root)).await {
+        Ok(docker) => {
+            found.push(Arc::new(docker));
+            Ok((found, None))
+        }
+        Err(error) => Ok((found, Some(chain(&error)))),
     }
 }
 

@@ -23,6 +23,7 @@ use crate::dispatcher::{
 };
 use crate::error::{At, Error, chain};
 use crate::grading;
+use crate::lease::REMOVAL_LIMIT;
 use crate::plan::{self, GradeJob, Job, Plan, PlanRow, Request};
 use crate::settings::{ResumeMode, RunSettings};
 use crate::signals::Signals;
@@ -335,12 +336,12 @@ async fn reap_in(backend: &dyn Backend) {
         }
     };
     for orphan in orphans {
-        let removed = backend.remove(&orphan, Duration::from_secs(30)).await;
+        let removed = backend.remove(&orphan.id, REMOVAL_LIMIT).await;
         match removed {
-            Ok(()) => tracing::info!(sandbox = orphan.0, "removed the sandbox of a dead run"),
+            Ok(()) => tracing::info!(sandbox = orphan.name, "removed the sandbox of a dead run"),
             Err(error) => {
                 tracing::warn!(
-                    sandbox = orphan.0,
+                    sandbox = orphan.name,
                     error = chain(&error),
                     "the sandbox of a dead run could not be removed"
                 );

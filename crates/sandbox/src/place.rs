@@ -186,6 +186,15 @@ pub trait Archives: Send + Sync {
     fn get<'a>(&'a self, at: &'a str) -> BoxFuture<'a, Result<Archive, Error>>;
 }
 
+/// A place that outlived its runner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// By which it is removed.
+    pub id: PlaceId,
+    /// What people know it by.
+    pub name: String,
+}
+
 /// One engine.
 pub trait Backend: Send + Sync {
     /// What it can do.
@@ -206,7 +215,7 @@ pub trait Backend: Send + Sync {
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>>;
     /// Places of dead runs; never another living run's.
-    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<PlaceId>, Error>>;
+    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>>;
     /// Removes a place and everything in it; removing it twice is not an error.
     fn remove<'a>(
         &'a self,

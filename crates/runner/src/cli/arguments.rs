@@ -104,8 +104,24 @@ pub enum Command {
     Replay(Box<Replay>),
     /// Show, get and remove container images
     Images(Images),
+    /// Remove what runs that died left on this machine
+    Clean(Clean),
     /// Say what this machine has, what it lacks, and how to mend it
     Doctor(Doctor),
+}
+
+/// `runner clean`.
+#[derive(Debug, Args)]
+pub struct Clean {
+    /// Say what would be removed, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Root of the sandboxes' private directories, as the runs had it [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub scratch: Option<PathBuf>,
+    /// Where settings come from.
+    #[command(flatten)]
+    pub config: Config,
 }
 
 /// `runner doctor`.

@@ -1,6 +1,7 @@
 //! The command line: what is parsed, and which command runs.
 
 pub mod arguments;
+mod clean;
 mod doctor;
 mod error;
 mod grade;
@@ -53,6 +54,7 @@ fn dispatch(cli: Cli, negated: Table, printer: &Printer) -> Result<Exit, Error> 
         Command::Grade(command) => grade::grade(&command, negated, printer),
         Command::Replay(command) => replay::replay(&command, negated, printer),
         Command::Images(command) => images::images(command, negated, printer),
+        Command::Clean(command) => clean::clean(&command, printer),
         Command::Doctor(command) => doctor::doctor(&command, printer),
     }
 }

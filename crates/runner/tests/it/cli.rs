@@ -12,6 +12,7 @@ fn the_help_of_every_command_is_pinned() {
         vec!["run", "-h"],
         vec!["grade", "--help"],
         vec!["replay", "--help"],
+        vec!["clean", "--help"],
         vec!["doctor", "--help"],
     ] {
         let said = place.run(&command);

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod batch;
+mod clean;
 mod cli;
 mod command;
 mod confined;

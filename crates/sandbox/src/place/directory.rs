@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::keep;
-use crate::place::{Labels, PlaceId, removal};
+use crate::place::{Labels, Leftover, PlaceId, removal};
 use crate::processes;
 
 const OWNER_FILE: &str = "owner.json";
@@ -167,9 +167,9 @@ fn name(labels: &Labels) -> String {
 }
 
 /// Names in `root` of what belonged to dead runners and to none of their places.
-pub(crate) fn abandoned_kin(root: &Path) -> io::Result<Vec<PlaceId>> {
+pub(crate) fn abandoned_kin(root: &Path) -> io::Result<Vec<Leftover>> {
     let mut found = abandoned(root)?;
-    found.retain(|id| id.0.starts_with(KIN));
+    found.retain(|left| is_kin(&left.name));
     Ok(found)
 }
 
@@ -187,7 +187,7 @@ fn is_abandoned(path: &Path) -> bool {
 }
 
 /// Names in `root` that belong to dead runners.
-pub(crate) fn abandoned(root: &Path) -> io::Result<Vec<PlaceId>> {
+pub(crate) fn abandoned(root: &Path) -> io::Result<Vec<Leftover>> {
     let entries = match fs::read_dir(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
@@ -203,7 +203,10 @@ pub(crate) fn abandoned(root: &Path) -> io::Result<Vec<PlaceId>> {
             None => is_abandoned(&entry.path()),
         };
         if dead {
-            found.push(PlaceId(name));
+            found.push(Leftover {
+                id: PlaceId(name.clone()),
+                name,
+            });
         }
     }
     Ok(found)

@@ -15,6 +15,7 @@ mod exec;
 mod image;
 mod inventory;
 mod labels;
+mod leftovers;
 mod limits;
 mod memory;
 mod pull;
@@ -30,8 +31,7 @@ use std::time::Duration;
 
 use bollard::models::SystemInfo;
 use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, ListContainersOptionsBuilder,
-    RemoveContainerOptionsBuilder,
+    CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
 };
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
@@ -52,14 +52,14 @@ use self::memory::Kills;
 use self::sweeps::Sweeps;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
-use crate::place::{Backend, Capabilities, Place, PlaceId, PlaceSpec, directory, removal};
+use crate::place::{
+    Backend, Capabilities, Leftover, Place, PlaceId, PlaceSpec, directory, removal,
+};
 
 /// Removals at once: more only take turns in the engine.
 const REMOVALS: usize = 8;
 /// How long what is left of a failed start may take to go.
 const CLEAN: Duration = Duration::from_secs(30);
-/// How long the engine may take to list its containers.
-const LIST: Duration = Duration::from_secs(30);
 /// Where the repository is unless the row or the image says.
 const WORKDIR: &str = "/workspace";
 
@@ -305,31 +305,6 @@ impl Docker {
         self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn find_orphans(&self) -> Result<Vec<PlaceId>, Error> {
-        let options = ListContainersOptionsBuilder::default()
-            .all(true)
-            .filters(&labels::filter())
-            .build();
-        let operation = || "look for left-over containers";
-        let found = call::within(LIST, self.engine.list_containers(Some(options)))
-            .await
-            .map_err(|failure| failure.losing(operation()))?;
-        let mut orphans: Vec<PlaceId> = found
-            .into_iter()
-            .filter(|container| {
-                labels::is_orphan(container.labels.as_ref().unwrap_or(&HashMap::new()))
-            })
-            .filter_map(|container| container.id.map(PlaceId))
-            .collect();
-        let root = self.settings.root.clone();
-        let directories =
-            tokio::task::spawn_blocking(move || directory::abandoned_kin(&root)).await;
-        if let Ok(Ok(directories)) = directories {
-            orphans.extend(directories);
-        }
-        Ok(orphans)
-    }
-
     async fn remove_place(&self, id: &PlaceId, deadline: Duration) -> Result<(), Error> {
         let until = Instant::now() + deadline;
         if directory::is_kin(&id.0) {
@@ -496,7 +471,7 @@ impl Backend for Docker {
         })
     }
 
-    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<PlaceId>, Error>> {
+    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {
         Box::pin(self.find_orphans())
     }
 

@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 use sandbox::Error;
 use sandbox::limits::Applied;
 use sandbox::place::{
-    Archive, Archives, Backend, Capabilities, Channel, Files, Launch, Place, PlaceId, PlaceSpec,
-    PlaceState, Processes,
+    Archive, Archives, Backend, Capabilities, Channel, Files, Launch, Leftover, Place, PlaceId,
+    PlaceSpec, PlaceState, Processes,
 };
 use tar::EntryType;
 use tokio::io::AsyncReadExt;
@@ -55,7 +55,7 @@ impl Backend for Archived {
         })
     }
 
-    fn orphans(&self) -> BoxFuture<'_, Result<Vec<PlaceId>, Error>> {
+    fn orphans(&self) -> BoxFuture<'_, Result<Vec<Leftover>, Error>> {
         self.inner.orphans()
     }
 

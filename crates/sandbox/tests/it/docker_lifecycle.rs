@@ -135,16 +135,20 @@ async fn a_dead_runners_container_is_an_orphan_and_a_living_ones_is_not() {
     create.extend(labels.iter().map(String::as_str));
     create.extend([engine.image, "/bin/sh"]);
     let dead = PlaceId(docker(&create));
-    let orphans = engine.backend.orphans().await.unwrap();
-    assert!(orphans.contains(&dead), "{orphans:?}");
+    let orphans = async || -> Vec<PlaceId> {
+        let found = engine.backend.orphans().await.unwrap();
+        found.into_iter().map(|orphan| orphan.id).collect()
+    };
+    let found = orphans().await;
+    assert!(found.contains(&dead), "{found:?}");
     let living = docker(&["inspect", "--format", "{{.Id}}", &place.id().0]);
-    assert!(!orphans.contains(&PlaceId(living)));
+    assert!(!found.contains(&PlaceId(living)));
     engine
         .backend
         .remove(&dead, Duration::from_secs(30))
         .await
         .unwrap();
-    assert!(!engine.backend.orphans().await.unwrap().contains(&dead));
+    assert!(!orphans().await.contains(&dead));
     assert_eq!(place.state().await.unwrap(), PlaceState::Running);
     engine.remove(&place).await;
 }

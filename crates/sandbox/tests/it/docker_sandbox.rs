@@ -85,7 +85,7 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
     let settled = Engine::settled("base", move |settings| settings.root = root);
     let engine = settled.await.unwrap();
     let orphans = engine.backend.orphans().await.unwrap();
-    assert!(!orphans.iter().any(|orphan| orphan.0 == container));
+    assert!(!orphans.iter().any(|orphan| orphan.id.0 == container));
     child.kill().unwrap();
     child.wait().unwrap();
     // Nobody holds its input any more.
@@ -93,7 +93,7 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
     let orphans = engine.backend.orphans().await.unwrap();
     let mine: Vec<_> = orphans
         .into_iter()
-        .filter(|orphan| orphan.0 == container || orphan.0.starts_with("prepared-"))
+        .filter(|orphan| orphan.id.0 == container || orphan.name.starts_with("prepared-"))
         .collect();
     assert_eq!(
         mine.len(),
@@ -101,7 +101,7 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
         "a container, its directory, a repository: {mine:?}"
     );
     for orphan in &mine {
-        engine.backend.remove(orphan, LIMIT).await.unwrap();
+        engine.backend.remove(&orphan.id, LIMIT).await.unwrap();
     }
     assert_eq!(list("exited"), "");
     let left = std::fs::read_dir(ground.root()).unwrap();

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{EMPTY, HOME, HostPlace, HostSettings, PRIVATE, TEMPORARY, WORKSPACE};
 use crate::error::Error;
 use crate::place::tree;
-use crate::place::{Backend, Capabilities, Labels, Place, PlaceId, PlaceSpec};
+use crate::place::{Backend, Capabilities, Labels, Leftover, Place, PlaceId, PlaceSpec};
 use crate::place::{directory, removal};
 
 /// What is around the commands of a backend on the host.
@@ -100,7 +100,7 @@ impl<C: Confinement> Backend for HostBackend<C> {
         Box::pin(make(Arc::clone(&self.parts), spec.clone(), deadline))
     }
 
-    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<PlaceId>, Error>> {
+    fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {
         Box::pin(self.parts.places.orphans())
     }
 
@@ -176,7 +176,7 @@ impl HostPlaces {
         place
     }
 
-    pub(crate) async fn orphans(&self) -> Result<Vec<PlaceId>, Error> {
+    pub(crate) async fn orphans(&self) -> Result<Vec<Leftover>, Error> {
         let root = self.settings.root.clone();
         let found = tokio::task::spawn_blocking(move || directory::abandoned(&root)).await;
         flatten(found).map_err(|error| {
