@@ -311,6 +311,9 @@ fn list(paths: &[PathBuf]) -> String {
 fn missing_field(field: &str, present: &[String]) -> Vec<String> {
     let near = nearest(field, present.iter().map(String::as_str), 1);
     match near.first() {
+        Some(near) if *near == field => {
+            vec![format!("`{field}` is null in this row: give it a value")]
+        }
         Some(near) => vec![format!("the row has `{near}`: is it meant?")],
         None => vec![format!(
             "the row has {}",

@@ -33,26 +33,16 @@ use crate::store::ledger::Ledger;
 use crate::store::owner::{self, Writer};
 use crate::store::{RunDirectory, RunFile};
 
-/// What a batch would do, without touching anything.
-#[derive(Debug)]
-pub struct Preview {
-    /// Attempts and gradings.
-    pub plan: Plan,
-    /// The run so far, `None` when it is new.
-    pub before: Option<RunFile>,
-}
-
-/// Plans without writing anything: `--dry-run`, and the first look of [`Batch::open`].
+/// What a batch would do. Writes nothing: `--dry-run`, and the first look of [`Batch::open`].
 ///
 /// # Errors
 /// When the run directory is taken, was made with other settings, or a row changed.
-pub fn preview(settings: &RunSettings, rows: &[Row]) -> Result<Preview, Error> {
+pub fn preview(settings: &RunSettings, rows: &[Row]) -> Result<Plan, Error> {
     let run = RunDirectory::new(&settings.run_directory);
-    let before = before(settings, &run)?;
+    before(settings, &run)?;
     refuse_living(&run)?;
     let ledger = read_ledger(&run)?;
-    let plan = make_plan(settings, &plan_rows(rows), &ledger)?;
-    Ok(Preview { plan, before })
+    make_plan(settings, &plan_rows(rows), &ledger)
 }
 
 /// A batch that is ready to run. Its run directory exists and is claimed.
@@ -83,7 +73,7 @@ impl Batch {
         rows: Vec<Row>,
         model: impl FnOnce(&RunSettings) -> Result<Arc<dyn model::Provider>, Error>,
     ) -> Result<Self, Error> {
-        let preview = preview(&settings, &rows)?;
+        preview(&settings, &rows)?;
         let gradable = gradable_rows(&settings, &rows)?;
         let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
@@ -95,7 +85,7 @@ impl Batch {
         let selected = selected(&plan_rows, settings.operation.samples);
         let context = build::context(&settings, rows, &run, backends, Some(provider), spent)?;
 
-        let store = take(&settings, &run, preview.before.as_ref())?;
+        let store = take(&settings, &run)?;
         // Between the preview and the claim another runner may have finished something.
         let mut plan = make_plan(&settings, &plan_rows, &store.ledger)?;
         plan.gradings
@@ -199,19 +189,24 @@ fn read_ledger(run: &RunDirectory) -> Result<Ledger, Error> {
     Ok(Ledger::fold(journal.lines.iter().map(|line| &line.event)))
 }
 
-/// Lays the run directory out and claims it.
-fn take(
-    settings: &RunSettings,
-    run: &RunDirectory,
-    before: Option<&RunFile>,
-) -> Result<Store, Error> {
-    run.lay_out()?;
+/// Claims the run directory and lays it out.
+fn take(settings: &RunSettings, run: &RunDirectory) -> Result<Store, Error> {
     let writer = Writer::claim(run)?;
+    // Since the run was first looked at, another runner may have begun it, and even ended it.
+    let before = match before(settings, run) {
+        Ok(before) => before,
+        Err(error) => {
+            writer.finish()?;
+            return Err(error);
+        }
+    };
+    // Not before the claim: what looks left over may be another runner's, still at it.
+    run.lay_out()?;
     run.write_run_file(
         &settings.run_name(),
         &settings.identity,
         &settings.operation,
-        before,
+        before.as_ref(),
     )?;
     let journal = JournalWriter::create(&writer.journal()).at("create", writer.journal())?;
     let ledger = read_ledger(run)?;

@@ -82,7 +82,9 @@ impl Error {
                 vec!["give --resume to go on with it, or another --out for a new run".to_owned()]
             }
             Self::Occupied(_) => vec!["use another --out".to_owned()],
-            Self::NoRun(_) => vec!["leave out --resume to start a new run".to_owned()],
+            Self::NoRun(_) => vec![
+                "a run's directory holds `run.json`; a new run starts without --resume".to_owned(),
+            ],
             Self::InUse { .. } => vec!["wait for it, stop it, or use another --out".to_owned()],
             Self::IdentityChanged { .. } => vec![
                 "a run goes on only with the settings that change outcomes left as they were; \

@@ -67,7 +67,8 @@ impl Error {
     /// What the user can do.
     pub fn hints(&self) -> Vec<String> {
         let hint = match self {
-            Self::Task { .. } | Self::Outside { .. } => return Vec::new(),
+            Self::Outside { .. } => return Vec::new(),
+            Self::Task { .. } => "--task names a file of UTF-8 text, or `-` for standard input",
             Self::Empty { .. } => "write what shall be changed into it",
             Self::NoRepository { .. } => "give a work tree, a bare repository or a bundle",
             Self::NoWorkTree { .. } => "leave out --apply; the patch is in the run's directory",

@@ -262,6 +262,14 @@ fn a_missing_field_names_the_row_and_what_it_has() {
         "dataset x.jsonl, line 2: the row has no `instance_id`"
     );
     assert_eq!(hints, ["the row has `instanceid`: is it meant?"]);
+    let (_, _, hints) = error(
+        "x.jsonl",
+        "{\"instance_id\": \"a\", \"problem_statement\": null}",
+    );
+    assert_eq!(
+        hints,
+        ["`problem_statement` is null in this row: give it a value"]
+    );
     let (_, message, hints) = error(
         "x.jsonl",
         "{\"instance_id\": \"b\", \"problem_statement\": null, \"repo\": \"o/r\"}",

@@ -56,7 +56,7 @@ impl Batch {
     ) -> Result<Self, Error> {
         settings.operation.grade = true;
         let run = RunDirectory::new(&settings.run_directory);
-        let before = before(&settings, &run)?;
+        before(&settings, &run)?;
         refuse_living(&run)?;
         let can_be = gradable_rows(&settings, &rows)?;
         let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
@@ -64,7 +64,7 @@ impl Batch {
         warnings.extend(can_be.warning);
         let plan_rows = plan_rows(&rows);
         let context = build::context(&settings, rows, &run, backends, None, 0.0)?;
-        let mut store = take(&settings, &run, before.as_ref())?;
+        let mut store = take(&settings, &run)?;
         for prediction in predictions {
             import(&mut store, &plan_rows, prediction)?;
         }

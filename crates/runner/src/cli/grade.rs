@@ -3,7 +3,6 @@
 mod predictions;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dataset::{LoadOptions, Row};
@@ -11,7 +10,7 @@ use dataset::{LoadOptions, Row};
 use super::arguments::{Grade, Once};
 use super::error::Error;
 use super::resolve::{self, Solver};
-use super::run::{self, Finish};
+use super::run::{self, Directory, Finish};
 use crate::batch::Batch;
 use crate::clock;
 use crate::exit::Exit;
@@ -248,13 +247,13 @@ async fn grade_predictions(
         .filter(|prediction| !narrowed || selected.contains(prediction.instance_id.as_str()))
         .cloned()
         .collect();
-    let run_directory = command
-        .out
-        .clone()
-        .unwrap_or_else(|| default_out(&command.target));
-    let run = RunDirectory::new(&run_directory);
+    let directory = match &command.out {
+        Some(out) => Directory::given(out.clone()),
+        None => Directory::made(clock::now(), Some(&command.target)),
+    };
+    let run = RunDirectory::new(directory.path());
     let settled = resolve::settle(resolved, options, &Once::default(), Solver::Named(&model))?;
-    let mut settings = settled.at(run_directory);
+    let mut settings = settled.at(directory.path().to_owned());
     if run.read_run_file()?.is_some() {
         settings.operation.resume = ResumeMode::Restart;
     }
@@ -265,10 +264,6 @@ async fn grade_predictions(
     run::work_through(batch, &finish, signals, printer)
         .await
         .map(|(exit, _)| exit)
-}
-
-fn default_out(predictions: &Path) -> PathBuf {
-    run::default_directory(clock::now(), Some(predictions))
 }
 
 fn finish(settings: &RunSettings, rows: &[Row], started: Instant) -> Finish {

@@ -1,10 +1,11 @@
 //! `runner run`.
 
+mod directory;
 mod finish;
 
+pub(super) use directory::Directory;
 pub(super) use finish::Finish;
 
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dataset::{LoadOptions, Row};
@@ -13,16 +14,17 @@ use serde_json::json;
 use super::arguments::{Once, Run};
 use super::error::Error;
 use super::resolve::{self, Solver};
-use crate::batch::{Batch, Preview, image_of, preview};
+use crate::batch::{Batch, image_of, preview};
 use crate::clock;
 use crate::dispatcher::{Audience, RunEnd};
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
 use crate::one_off;
+use crate::plan::Plan;
 use crate::report::{LiveResults, Repositories};
 use crate::settings::RunSettings;
 use crate::signals::Signals;
-use crate::store::{RUNS, RunDirectory};
+use crate::store::RunDirectory;
 use crate::ui::{self, Printer};
 
 /// What is to be run.
@@ -45,14 +47,15 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
     let rows = rows(&options, &command.once, printer)?;
     let settled = resolve::settle(&resolved, &options, &command.once, Solver::Asked)?;
     warn_about(&resolved, &options, printer);
+    let directory = run_directory(&options, &command.once)?;
     let work = Work {
-        settings: settled.at(run_directory(&options, &command.once)?),
+        settings: settled.at(directory.path().to_owned()),
         rows,
         started,
     };
     if command.once.dry_run {
-        let preview = preview(&work.settings, &work.rows)?;
-        printer.data(&describe(&work, &preview, printer.is_json())?);
+        let plan = preview(&work.settings, &work.rows)?;
+        printer.data(&describe(&work, &plan, printer.is_json())?);
         return Ok(Exit::Success);
     }
     super::runtime()?.block_on(batch(work, &command.once, printer))
@@ -88,7 +91,7 @@ fn rows(options: &Options, once: &Once, printer: &Printer) -> Result<Vec<Row>, E
 }
 
 /// Where the run is kept.
-fn run_directory(options: &Options, once: &Once) -> Result<PathBuf, Error> {
+fn run_directory(options: &Options, once: &Once) -> Result<Directory, Error> {
     if let Some(out) = &options.batch.out {
         if out.exists() && !out.is_dir() {
             return Err(Error::usage(
@@ -96,7 +99,7 @@ fn run_directory(options: &Options, once: &Once) -> Result<PathBuf, Error> {
                 "--out names the directory of a run",
             ));
         }
-        return Ok(out.clone());
+        return Ok(Directory::given(out.clone()));
     }
     if once.resume.is_some() {
         return Err(Error::usage(
@@ -106,15 +109,10 @@ fn run_directory(options: &Options, once: &Once) -> Result<PathBuf, Error> {
     }
     let subject = once.repo.as_deref();
     let subject = subject.or(options.selection.dataset.as_deref());
-    Ok(default_directory(clock::now(), subject))
-}
-
-/// `runs/<time>-<subject>`, in UTC.
-pub(super) fn default_directory(now: jiff::Timestamp, subject: Option<&Path>) -> PathBuf {
-    let stem = subject
-        .and_then(Path::file_stem)
-        .map_or_else(|| "run".into(), |stem| stem.to_string_lossy());
-    Path::new(RUNS).join(format!("{}-{stem}", now.strftime("%Y%m%d-%H%M%S")))
+    if once.dry_run {
+        return Ok(Directory::given(directory::free(clock::now(), subject)));
+    }
+    Ok(Directory::made(clock::now(), subject))
 }
 
 /// What people should know before anything starts.
@@ -131,8 +129,8 @@ fn warn_about(resolved: &Resolved, options: &Options, printer: &Printer) {
 }
 
 /// `--dry-run`.
-fn describe(work: &Work, preview: &Preview, as_json: bool) -> Result<String, Error> {
-    let (settings, plan) = (&work.settings, &preview.plan);
+fn describe(work: &Work, plan: &Plan, as_json: bool) -> Result<String, Error> {
+    let settings = &work.settings;
     let images = plan.jobs.iter().map(|job| match work.rows.get(job.row) {
         Some(row) => image_of(settings, row),
         None => Ok(None),

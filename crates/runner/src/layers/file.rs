@@ -6,7 +6,7 @@ use serde_json::Value;
 use toml::de::DeTable;
 
 use super::options::PATHS;
-use super::{Error, Options, Table, check, nearest};
+use super::{Error, Options, Table, advice, check};
 
 /// Reads a file that must exist.
 pub(super) fn read(path: &Path) -> Result<Table, Error> {
@@ -55,8 +55,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Table, Error> {
     for key in document.get_ref().keys() {
         let (name, offset) = (key.get_ref().as_ref(), key.span().start);
         if !known.iter().any(|known| known == name) {
-            let near = nearest(name, known.iter().map(String::as_str));
-            let hint = near.map(|near| format!("did you mean `{near}`?"));
+            let hint = Some(advice(name, &known));
             return Err(invalid(offset, format!("unknown key `{name}`"), hint));
         }
         if let Some(value) = table.get(name) {

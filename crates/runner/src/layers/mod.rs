@@ -59,12 +59,25 @@ impl Error {
     /// What the user can do.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Read { .. } => Vec::new(),
+            Self::Read { .. } => {
+                vec!["a configuration file is TOML in UTF-8, such as `workers = 8`".to_owned()]
+            }
             Self::Invalid { hint, .. } => hint.iter().cloned().collect(),
             Self::NoPreset { name } => vec![
                 "presets: default".to_owned(),
                 format!("a file is named by a path, such as `./{name}.toml`"),
             ],
+        }
+    }
+}
+
+/// What somebody who wrote a key that does not exist can do.
+fn advice(key: &str, known: &[String]) -> String {
+    match nearest(key, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            "`runner help run` lists the settings; keys for servers come from the environment only"
+                .to_owned()
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Error, Options, Table, check, nearest};
+use super::{Error, Options, Table, advice, check, nearest};
 
 const PREFIX: &str = "PATCHMILL_";
 
@@ -63,8 +63,7 @@ pub(super) fn set(text: &str) -> Result<Table, Error> {
     };
     let known = Options::keys();
     if !known.iter().any(|known| known == key) {
-        let near = nearest(key, known.iter().map(String::as_str));
-        let hint = near.map(|near| format!("did you mean `{near}`?"));
+        let hint = Some(advice(key, &known));
         return Err(invalid(format!("unknown key `{key}`"), hint));
     }
     let value = match inner {

@@ -1,4 +1,4 @@
-//! What differs from run to run without meaning anything: paths of the sandbox, and durations.
+//! What differs from run to run without meaning anything: paths of the sandbox, its mark, and durations.
 
 use std::sync::LazyLock;
 
@@ -8,6 +8,10 @@ use regex::Regex;
 static DURATION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?x) \b \d+ (?:[.,]\d+)? \s? (?:ns|µs|us|ms|s|secs?|seconds?|m[\d.,]+s) \b").ok()
 });
+
+/// The variable that marks a sandbox's processes, as `env` prints it.
+static MARK: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\bPATCHMILL_PLACE=[0-9a-f]{32}\b").ok());
 
 /// Paths that stand for one another in two texts.
 #[derive(Debug, Clone, Default)]
@@ -34,10 +38,13 @@ impl Volatile {
         for (path, placeholder) in self.paths.iter().zip(["<workdir>", "<sandbox>"]) {
             settled = settled.replace(path, placeholder);
         }
-        match &*DURATION {
-            Some(duration) => duration.replace_all(&settled, "<time>").into_owned(),
-            None => settled,
+        for (volatile, placeholder) in [(&*MARK, "PATCHMILL_PLACE=<mark>"), (&*DURATION, "<time>")]
+        {
+            if let Some(volatile) = volatile {
+                settled = volatile.replace_all(&settled, placeholder).into_owned();
+            }
         }
+        settled
     }
 }
 
@@ -61,6 +68,10 @@ mod tests {
                 "HOME=/tmp/patchmill-0/b2/home",
             ),
             ("(took 12 ms)", "(took 7 ms)"),
+            (
+                "PATCHMILL_PLACE=771153acb4f01904717fb9c808a937bd",
+                "PATCHMILL_PLACE=99f2c906e4e75cd673e8eccfb2a1dbca",
+            ),
         ];
         for (a, b) in pairs {
             assert_eq!(one.settle(a), other.settle(b));

@@ -154,6 +154,17 @@ fn a_base_commit_that_does_not_exist() {
 }
 
 #[test]
+fn a_base_commit_that_is_a_trap_is_not_put_into_a_command() {
+    let place = with_row(r#""base_commit": "--upload-pack=touch trap""#);
+    place.repository("repos/o__n");
+    let mut arguments = RUN.to_vec();
+    arguments.extend(["--repos", "repos"]);
+    let said = place.run(&arguments);
+    assert_eq!(said.code, 2);
+    assert!(!said.err.contains("`git "), "{}", said.err);
+}
+
+#[test]
 fn a_script_that_runs_out_of_replies() {
     let place = Place::new();
     let base = place.repository("repo");

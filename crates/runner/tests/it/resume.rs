@@ -208,3 +208,22 @@ fn copies_that_a_power_cut_tore_are_made_again() {
     );
     fixture.assert_clean();
 }
+
+#[test]
+fn of_many_runners_that_begin_in_one_directory_one_runs_and_the_others_say_so() {
+    for _ in 0..5 {
+        let fixture = Fixture::new(1);
+        fixture.script(&["echo good > value.txt"]);
+        let runners: Vec<_> = (0..6).map(|_| fixture.start(&[])).collect();
+        let mut codes: Vec<_> = runners
+            .into_iter()
+            .map(|mut runner| runner.wait().unwrap().code())
+            .collect();
+        codes.sort_unstable();
+        let expected = [0, 2, 2, 2, 2, 2].map(Some);
+        assert_eq!(codes, expected);
+        assert_eq!(fixture.outcomes().len(), 1, "{:?}", fixture.events());
+        assert_eq!(fixture.predictions().len(), 1);
+        fixture.assert_clean();
+    }
+}

@@ -241,10 +241,12 @@ pub(super) fn find_base(source: &Path, opened: &Source, base: Option<&str>) -> R
                     None => String::from("it has no commit yet"),
                 },
                 hint: match base {
-                    Some(base) => format!(
+                    // People paste what a hint says: nothing of a row goes into a command but a commit's id.
+                    Some(base) if base.bytes().all(|byte| byte.is_ascii_hexdigit()) => format!(
                         "fetch it (`git -C {} fetch origin {base}`), or point to another repository",
                         source.display()
                     ),
+                    Some(_) => String::from("name a commit that it has, or point to another repository"),
                     None => String::from("commit something first"),
                 },
                 source: Some(error.into()),
