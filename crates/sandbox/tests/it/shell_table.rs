@@ -31,6 +31,9 @@ fn table() -> Vec<Row> {
         ("cat <<'E'\n$x `y`\nE", b"$x `y`\n", OK),
         ("exit 3", b"", End::ShellEnded(3)),
         ("echo before; exit", b"before\n", End::ShellEnded(0)),
+        // What the worker itself says to its keeper.
+        ("exit 98", b"", End::ShellEnded(98)),
+        ("exit 99", b"", End::ShellEnded(99)),
         ("exec true", b"", End::ShellEnded(0)),
         ("exec echo replaced", b"replaced\n", End::ShellEnded(0)),
         ("kill -9 $$", b"", End::ShellEnded(137)),
@@ -56,6 +59,20 @@ fn table() -> Vec<Row> {
         ),
         ("echo x", b"mine\n", OK),
         ("unset -f echo cd test", b"", OK),
+        ("printf() { false; }; read() { false; }", b"", OK),
+        ("echo y; printf z || unset -f printf read", b"y\n", OK),
+        // Other shells than bash have no functions of these names.
+        (
+            "if [ \"$BASH_VERSION\" ]; then eval '[() { false; }; eval() { :; }; exit() { :; }; export() { :; }; set() { :; }; builtin() { :; }'; fi",
+            b"",
+            OK,
+        ),
+        ("echo w", b"w\n", OK),
+        (
+            "if test \"$BASH_VERSION\"; then unset -f [ eval exit export set; fi; (exit 5)",
+            b"",
+            End::Exited(5),
+        ),
         ("trap 'echo T' EXIT", b"", OK),
         ("echo after-trap", b"after-trap\n", OK),
         ("trap - EXIT", b"", OK),
