@@ -20,8 +20,10 @@ const NONCE: &str = "@N";
 const NUMBER: &str = "@C";
 /// More processes than that are taken for a bomb, where there are as many for no other reason that one can see.
 const CROWD: u64 = 48;
-/// How long the control shell may take to be there: while processes are forked wildly this is slow.
-const OPEN: Duration = Duration::from_secs(5);
+/// How long the first control shell of a place may take to be there. Nothing has to be ended yet, so only a machine that is busy takes long.
+const OPEN: Duration = Duration::from_mins(1);
+/// The same for one that is opened while a command is to be ended: while processes are forked wildly this is slow, and somebody waits.
+const OPEN_AGAIN: Duration = Duration::from_secs(5);
 /// How long it may take over an answer.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Answers "there are some left" before a sweep gives up; each stands for several rounds.
@@ -63,7 +65,7 @@ impl Control {
     pub(crate) async fn open(&self) -> Result<(), Error> {
         let mut line = self.line.lock().await;
         if line.is_none() {
-            *line = Some(self.opened().await?);
+            *line = Some(self.opened(OPEN).await?);
         }
         Ok(())
     }
@@ -79,7 +81,7 @@ impl Control {
             .map_or(0, |(ticks, at)| ticks + processes::ticks(at.elapsed()))
     }
 
-    async fn opened(&self) -> Result<Line, Error> {
+    async fn opened(&self, limit: Duration) -> Result<Line, Error> {
         let operation = "open the control shell";
         let opening = async {
             let nonce = super::nonce();
@@ -102,13 +104,13 @@ impl Control {
             let now = async {
                 line.answer("ready").await?;
                 // Asked for once it is there, it is not older than the way back takes.
-                ticks_of(&line.ask("now", &Target::default()).await?)
+                ticks_of(&line.asked("now", &Target::default()).await?)
             };
             let now = now.await.map_err(|error| Error::lost(operation, error))?;
             self.clock.get_or_init(|| (now, Instant::now()));
             Ok(line)
         };
-        match timeout(OPEN, opening).await {
+        match timeout(limit, opening).await {
             Ok(opened) => opened,
             Err(late) => Err(Error::lost(operation, late)),
         }
@@ -133,7 +135,7 @@ impl Control {
         let mut slot = self.line.lock().await;
         let mut line = match slot.take() {
             Some(line) => line,
-            None => self.opened().await?,
+            None => self.opened(OPEN_AGAIN).await?,
         };
         let alone = self.alone().await?;
         let count = line.number_of("crowd", target).await;
@@ -153,7 +155,7 @@ impl Control {
             // While it works it is not in its place: a future that is dropped takes it along, with answers that nobody waits for.
             let mut line = match slot.take() {
                 Some(line) => line,
-                None => self.opened().await?,
+                None => self.opened(OPEN_AGAIN).await?,
             };
             let alone = self.alone().await?;
             let ended = line.end(target).await;
@@ -214,8 +216,13 @@ impl Line {
         answer.parse().map_err(io::Error::other)
     }
 
-    /// Asks for one step.
+    /// Asks for one step, which must not take long.
     async fn ask(&mut self, verb: &str, target: &Target) -> io::Result<String> {
+        timeout(SILENCE, self.asked(verb, target)).await?
+    }
+
+    /// Asks for one step.
+    async fn asked(&mut self, verb: &str, target: &Target) -> io::Result<String> {
         self.number += 1;
         let number = self.number.to_string();
         let spared = target
@@ -228,12 +235,9 @@ impl Line {
             target.since,
             target.worker.unwrap_or(0)
         );
-        let answer = async {
-            self.channel.input.write_all(request.as_bytes()).await?;
-            self.channel.input.flush().await?;
-            self.answer(&number).await
-        };
-        timeout(SILENCE, answer).await?
+        self.channel.input.write_all(request.as_bytes()).await?;
+        self.channel.input.flush().await?;
+        self.answer(&number).await
     }
 
     /// What the shell says under a name. Other lines are not its own.

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::place::{Channel, Ended, Launch};
 
 /// How long the engine may take to start one, on a machine that is busy with many.
-const START: Duration = Duration::from_secs(15);
+const START: Duration = Duration::from_secs(30);
 /// How long it may take to know that one is gone.
 const GONE: Duration = Duration::from_secs(3);
 /// How often it is asked.
