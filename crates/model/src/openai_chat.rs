@@ -5,6 +5,7 @@ mod fields;
 mod reply;
 mod request;
 mod stream;
+mod wire;
 
 use agent::ports::{Fragment, Head, Shape};
 use schema::Turn;

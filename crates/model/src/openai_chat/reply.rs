@@ -7,29 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::wire::{Call, Document, Function};
 use crate::http::trouble::{Class, ServerError, Trouble, excerpt};
 use crate::http::{Answer, AnswerCall};
-
-/// The document, its message left as text: it is carried back as it came.
-#[derive(Deserialize)]
-struct Completion<'a> {
-    #[serde(default, borrow)]
-    choices: Option<Vec<Choice<'a>>>,
-    #[serde(default, borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    model: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(default, borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    finish_reason: Option<&'a RawValue>,
-}
 
 /// The parts of a message that mean something to us; servers add others, and write these in several forms.
 #[derive(Deserialize)]
@@ -49,22 +29,6 @@ struct Message<'a> {
     function_call: Option<Function<'a>>,
 }
 
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(default, borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(default, borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
 /// Reads a whole answer.
 pub(super) fn read(body: &str) -> Result<Answer, Trouble> {
     let unreadable = |what: String| {
@@ -73,7 +37,7 @@ pub(super) fn read(body: &str) -> Result<Answer, Trouble> {
             format!("answered with {what}: {}", excerpt(body.as_bytes())),
         )
     };
-    let completion: Completion<'_> = serde_json::from_str(body).map_err(|error| {
+    let completion: Document<'_> = serde_json::from_str(body).map_err(|error| {
         unreadable(if serde_json::from_str::<Value>(body).is_ok() {
             format!("JSON that is no chat completion ({error})")
         } else {

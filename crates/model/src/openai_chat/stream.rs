@@ -3,7 +3,7 @@
 //! The message is rebuilt as a whole answer would have held it, so that it can be carried back: text fields are joined,
 //! lists are strung together, and of anything else the last word counts.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use schema::{RawJson, Usage};
@@ -11,6 +11,7 @@ use schema::{RawJson, Usage};
 use super::fields::Fields;
 use super::reply::{self, finish_reason, is_failure, present, read_usage, reported, text};
 use super::request::write_json;
+use super::wire::{Call, Document, position};
 use crate::http::trouble::{Class, Trouble, excerpt};
 use crate::http::{Answer, AnswerCall, Decoder};
 
@@ -19,49 +20,6 @@ const END_MARK: &str = "[DONE]";
 
 /// Fields or calls that a message may have: each piece is looked up among them, so that a server without limits would keep us busy for ever.
 const MOST: usize = 256;
-
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(default, borrow)]
-    choices: Option<Vec<Choice<'a>>>,
-    #[serde(default, borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    model: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-    /// `error` where the event itself is one.
-    #[serde(default, borrow)]
-    object: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(default)]
-    index: Option<u64>,
-    #[serde(default, borrow)]
-    delta: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    finish_reason: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct CallDelta<'a> {
-    #[serde(default)]
-    index: Option<u64>,
-    #[serde(default, borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    function: Option<FunctionDelta<'a>>,
-}
-
-#[derive(Deserialize)]
-struct FunctionDelta<'a> {
-    #[serde(default, borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    arguments: Option<&'a RawValue>,
-}
 
 /// An answer in the making.
 #[derive(Debug, Default)]
@@ -141,7 +99,7 @@ impl Decoder for ChatDecoder {
                 ),
             )
         };
-        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(unreadable)?;
+        let chunk: Document<'_> = serde_json::from_str(data).map_err(unreadable)?;
         if let Some(error) = present(chunk.error) {
             return Err(reported(error));
         }
@@ -156,7 +114,7 @@ impl Decoder for ChatDecoder {
             self.model = text(chunk.model);
         }
         for choice in chunk.choices.unwrap_or_default() {
-            if choice.index.unwrap_or(0) != 0 {
+            if position(choice.index).unwrap_or(0) != 0 {
                 continue;
             }
             if let Some(delta) = present(choice.delta) {
@@ -214,7 +172,7 @@ impl ChatDecoder {
                 "role" => {}
                 "tool_calls" => {
                     if let Some(calls) = present(Some(value)) {
-                        for call in serde_json::from_str::<Vec<CallDelta<'_>>>(calls.get())? {
+                        for call in serde_json::from_str::<Vec<Call<'_>>>(calls.get())? {
                             self.add_call(&call);
                             not_too_many(self.calls.len(), "calls")?;
                         }
@@ -222,7 +180,7 @@ impl ChatDecoder {
                 }
                 "function_call" => {
                     if let Some(function) = present(Some(value)) {
-                        self.add_call(&CallDelta {
+                        self.add_call(&Call {
                             index: None,
                             id: None,
                             function: Some(serde_json::from_str(function.get())?),
@@ -258,11 +216,11 @@ impl ChatDecoder {
     }
 
     /// Adds a piece of a call to the call that it belongs to: by index, else by id, else the last one.
-    fn add_call(&mut self, delta: &CallDelta<'_>) {
+    fn add_call(&mut self, delta: &Call<'_>) {
         let id = text(delta.id).filter(|id| !id.is_empty());
         let function = delta.function.as_ref();
         let name = text(function.and_then(|function| function.name)).unwrap_or_default();
-        let place = self.place(delta.index, id.as_deref(), !name.is_empty());
+        let place = self.place(position(delta.index), id.as_deref(), !name.is_empty());
         let Some(slot) = self.calls.get_mut(place) else {
             return;
         };

@@ -12,19 +12,38 @@ use crate::support::{KEY, ask, attempt, hello, model_at, provider, settings};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
+/// How long a server that stalls is waited for.
+const STALL: Duration = Duration::from_millis(150);
+
 /// The failure at a server that always answers so, and how often it was asked.
 async fn failure(
+    answer: impl Fn() -> Answer + Send + Sync + 'static,
+    stream: bool,
+) -> (ModelFailure, usize) {
+    failure_within(Deadlines::default(), answer, stream).await
+}
+
+/// The same with a server that stalls after its head, which may take as long as a busy machine needs.
+async fn stalled(
+    answer: impl Fn() -> Answer + Send + Sync + 'static,
+    stream: bool,
+) -> ModelFailure {
+    let deadlines = Deadlines {
+        idle: STALL,
+        ..Deadlines::default()
+    };
+    failure_within(deadlines, answer, stream).await.0
+}
+
+async fn failure_within(
+    deadlines: Deadlines,
     answer: impl Fn() -> Answer + Send + Sync + 'static,
     stream: bool,
 ) -> (ModelFailure, usize) {
     let server = FakeServer::start(move |_| answer());
     let settings = Settings {
         stream,
-        deadlines: Deadlines {
-            first_byte: Duration::from_millis(150),
-            idle: Duration::from_millis(150),
-            ..Deadlines::default()
-        },
+        deadlines,
         ..settings(server.base_url())
     };
     let failure = ask(&attempt(&provider(&settings))).await.unwrap_err();
@@ -148,7 +167,11 @@ fn assert_told(failure: &ModelFailure, asked: usize, what: &str) {
 #[tokio::test]
 async fn stalls_end_at_their_deadlines() {
     let silent = || Answer::default().stall();
-    let (f, _) = failure(silent, false).await;
+    let deadlines = Deadlines {
+        first_byte: STALL,
+        ..Deadlines::default()
+    };
+    let (f, _) = failure_within(deadlines, silent, false).await;
     assert!(
         f.message.contains("no answer within 150ms"),
         "{}",
@@ -160,7 +183,7 @@ async fn stalls_end_at_their_deadlines() {
             .send(b"{".to_vec())
             .stall()
     };
-    let (f, _) = failure(mid_body, false).await;
+    let f = stalled(mid_body, false).await;
     assert!(
         f.message.contains("stalled for 150ms after 1 bytes"),
         "{}",
@@ -172,7 +195,7 @@ async fn stalls_end_at_their_deadlines() {
             .chunk(b"data: {\"cho")
             .stall()
     };
-    let (f, _) = failure(mid_stream, true).await;
+    let f = stalled(mid_stream, true).await;
     assert!(f.message.contains("stalled"), "{}", f.message);
 }
 
