@@ -270,7 +270,11 @@ impl Life<'_> {
             if self.context.stop.now.is_cancelled() {
                 drop(lease);
             } else {
-                lease.end().await;
+                let failed = matches!(outcome, Outcome::Failed { .. });
+                let whose = (&self.job.key, None);
+                self.context
+                    .give_back(lease, failed, whose, self.reports)
+                    .await;
             }
         }
         let edited = self

@@ -360,8 +360,8 @@ impl Executor for Work {
         async move { live(&self.context, &job, &status, &reports).await }.boxed()
     }
 
-    fn grade(self: Arc<Self>, job: GradeJob) -> BoxFuture<'static, GradeEnd> {
-        async move { grading::grade(&self.context, &job).await }.boxed()
+    fn grade(self: Arc<Self>, job: GradeJob, reports: Reports) -> BoxFuture<'static, GradeEnd> {
+        async move { grading::grade(&self.context, &job, &reports).await }.boxed()
     }
 
     fn clean(&self, limit: Duration) -> BoxFuture<'_, ()> {

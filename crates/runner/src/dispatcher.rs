@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 
 pub use ending::{Facts, Tally, exit_code};
 pub(crate) use executor::Message;
-pub use executor::{AttemptEnd, Executor, GradeEnd, Reports};
+pub use executor::{AttemptEnd, Executor, GradeEnd, Kept, Reports};
 pub use live::{AttemptStatus, LiveState, Phase, RunEnd, Sink};
 pub use stop::Stop;
 
@@ -135,6 +135,7 @@ pub async fn run(
         bug: false,
         broken: None,
         ended: BTreeSet::new(),
+        kept: Vec::new(),
     };
     dispatcher.listen(signals);
     dispatcher.begin(plan.done);
@@ -164,6 +165,8 @@ struct Dispatcher {
     broken: Option<Error>,
     /// Samples that attempts of this runner ended.
     ended: BTreeSet<(InstanceId, u32)>,
+    /// Sandboxes that are left on purpose.
+    kept: Vec<Kept>,
 }
 
 impl Dispatcher {

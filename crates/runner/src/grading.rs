@@ -14,7 +14,7 @@ use schema::{FailureKind, InstanceId};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::context::{Context, Entry, Failure, started_with};
-use crate::dispatcher::GradeEnd;
+use crate::dispatcher::{GradeEnd, Reports};
 use crate::error::chain;
 use crate::plan::GradeJob;
 use crate::settings::PatchKind;
@@ -27,9 +27,9 @@ const LOG_LIMIT: u64 = 64 << 20;
 pub const PROFILE: &str = "sealed";
 
 /// Grades one patch.
-pub async fn grade(context: &Context, job: &GradeJob) -> GradeEnd {
+pub async fn grade(context: &Context, job: &GradeJob, reports: &Reports) -> GradeEnd {
     let started = Instant::now();
-    match Grading::judge(context, job).await {
+    match Grading::judge(context, job, reports).await {
         Ok(Some(verdict)) => GradeEnd::Finished {
             grade: GradeSummary {
                 resolved: verdict.resolved,
@@ -59,7 +59,11 @@ struct Grading<'a> {
 
 impl Grading<'_> {
     /// Grades; `None` when the run was told to end.
-    async fn judge(context: &Context, job: &GradeJob) -> Result<Option<Verdict>, Failure> {
+    async fn judge(
+        context: &Context,
+        job: &GradeJob,
+        reports: &Reports,
+    ) -> Result<Option<Verdict>, Failure> {
         let entry = context.entry(job.row)?;
         let spec = grade::spec(&entry.row.answer).map_err(|error| ungradable(&error))?;
         let directory = context.run.attempt(&job.key).grading(job.grading);
@@ -73,10 +77,10 @@ impl Grading<'_> {
             directory,
             cancel: context.stop.cancel.clone(),
         };
-        grading.start().await
+        grading.start(reports).await
     }
 
-    async fn start(&self) -> Result<Option<Verdict>, Failure> {
+    async fn start(&self, reports: &Reports) -> Result<Option<Verdict>, Failure> {
         let patch = self.patch()?;
         if patch.is_empty() {
             let verdict = self.verdict(PatchApplication::Empty, None)?;
@@ -98,7 +102,13 @@ impl Grading<'_> {
         };
         let lease = started?;
         let verdict = self.run(lease.sandbox(), &patch).await;
-        lease.end().await;
+        let failed = match &verdict {
+            Ok(Some(verdict)) => !verdict.resolved,
+            Ok(None) => false,
+            Err(_) => true,
+        };
+        let whose = (&self.job.key, Some(self.job.grading));
+        self.context.give_back(lease, failed, whose, reports).await;
         match verdict? {
             Some(verdict) => self.conclude(&patch, verdict).map(Some),
             None => Ok(None),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sandbox::place::Backend;
+use sandbox::place::{Backend, KeptPlace};
 use sandbox::{Error, Sandbox, SandboxSpec};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -90,6 +90,25 @@ impl Lease {
     /// The sandbox.
     pub fn sandbox(&self) -> &Arc<Sandbox> {
         &self.sandbox
+    }
+
+    /// Ends what runs in the sandbox and leaves it for people to look at. One that cannot be kept is removed.
+    pub async fn keep(mut self) -> Option<KeptPlace> {
+        match self.sandbox.keep(REMOVAL_LIMIT).await {
+            Ok(kept) => {
+                self.removed = true;
+                Some(kept)
+            }
+            Err(error) => {
+                tracing::warn!(
+                    sandbox = self.sandbox.id().0,
+                    error = crate::error::chain(&error),
+                    "a sandbox could not be kept and is removed"
+                );
+                self.end().await;
+                None
+            }
+        }
     }
 
     /// Removes the sandbox and waits until it is gone.

@@ -195,6 +195,15 @@ pub struct Leftover {
     pub name: String,
 }
 
+/// A place that is left on purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPlace {
+    /// Its identifier from now on.
+    pub id: PlaceId,
+    /// Command by which people get into it.
+    pub open: String,
+}
+
 /// One engine.
 pub trait Backend: Send + Sync {
     /// What it can do.
@@ -216,12 +225,28 @@ pub trait Backend: Send + Sync {
     ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>>;
     /// Places of dead runs; never another living run's.
     fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>>;
+    /// Ends everything in a place of this runner and marks it: it is no orphan then when its runner is gone.
+    ///
+    /// # Errors
+    /// When that takes longer than `deadline`; the place may then be removed as ever.
+    fn keep<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<KeptPlace, Error>>;
+    /// Places of dead runs that were kept on purpose.
+    fn kept<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>>;
     /// Removes a place and everything in it; removing it twice is not an error.
     fn remove<'a>(
         &'a self,
         id: &'a PlaceId,
         deadline: Duration,
     ) -> BoxFuture<'a, Result<(), Error>>;
+}
+
+/// A word that any shell takes as it is.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// One sandbox.

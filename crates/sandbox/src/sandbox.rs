@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::files::{Entry, HostFiles, InsideFiles};
 use crate::limits::Applied;
-use crate::place::{Backend, Files, Place, PlaceId, PlaceSpec};
+use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
 use crate::repository::{
     self, Inside, Origin, Prepared, SealRecord, Start, Started, WorkspaceDiff,
 };
@@ -327,6 +327,16 @@ impl Sandbox {
         self.agent.close().await;
         self.control.close().await;
         self.place.stop(deadline).await
+    }
+
+    /// Ends everything; the place stays when this runner is gone, until somebody asks for the removal of those that were kept.
+    ///
+    /// # Errors
+    /// When something is left after `deadline`: then it has to be removed as ever.
+    pub async fn keep(&self, deadline: Duration) -> Result<KeptPlace, Error> {
+        self.agent.close().await;
+        self.control.close().await;
+        self.backend.keep(self.place.id(), deadline).await
     }
 
     /// Ends everything and removes the place. Doing it twice is not an error.

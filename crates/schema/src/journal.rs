@@ -139,6 +139,20 @@ pub enum RunEvent {
         /// What it left.
         patch: PatchSummary,
     },
+    /// A sandbox is not removed, so that people can look into it.
+    SandboxKept {
+        /// The attempt that it served, or whose patch was graded in it.
+        key: AttemptKey,
+        /// Grading, from 1, where it served one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grading: Option<u32>,
+        /// Backend that it is of.
+        backend: String,
+        /// Identifier by which the backend removes it.
+        place: String,
+        /// Command by which people get into it.
+        open: String,
+    },
     /// A failed attempt will be followed by another.
     RetryPlanned {
         /// The attempt that failed.

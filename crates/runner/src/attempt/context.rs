@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::backends::Backends;
 use crate::budget::Budget;
 use crate::disk::DiskGate;
-use crate::dispatcher::Stop;
+use crate::dispatcher::{Kept, Reports, Stop};
 use crate::error::{Error, chain};
 use crate::lease::{Lease, Leases};
 use crate::recorder::Redactor;
@@ -187,6 +187,29 @@ impl Context {
             )
             .await?;
         Ok(lease)
+    }
+
+    /// Gives a sandbox back: it is removed, or kept where the user wants that of what `failed`, or did not.
+    pub async fn give_back(
+        &self,
+        lease: Lease,
+        failed: bool,
+        (key, grading): (&AttemptKey, Option<u32>),
+        reports: &Reports,
+    ) {
+        if !self.operation.keep_sandbox.keeps(failed) {
+            return lease.end().await;
+        }
+        let backend = lease.sandbox().backend();
+        if let Some(place) = lease.keep().await {
+            let kept = Kept {
+                key: key.clone(),
+                grading,
+                backend,
+                place,
+            };
+            reports.kept(kept).await;
+        }
     }
 
     /// Where the repository of the entry's sandboxes comes from.

@@ -113,6 +113,9 @@ pub enum Command {
 /// `runner clean`.
 #[derive(Debug, Args)]
 pub struct Clean {
+    /// Also what runs that ended, or died, kept with `--keep-sandbox`
+    #[arg(long)]
+    pub kept: bool,
     /// Say what would be removed, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -230,6 +233,9 @@ pub struct Grade {
     /// Where the tests run; a run is graded where it was made
     #[command(flatten)]
     pub sandbox: options::Sandbox,
+    /// What becomes of sandboxes.
+    #[command(flatten)]
+    pub keeping: options::Keeping,
     /// How.
     #[command(flatten)]
     pub grading: options::Grading,

@@ -41,7 +41,7 @@ pub(super) fn clean(command: &Clean, printer: &Printer) -> Result<Exit, Error> {
                 escape::line(&missing)
             ));
         }
-        let found = look(&backends).await?;
+        let found = look(&backends, command.kept).await?;
         let mut outcomes = Vec::new();
         for found in found {
             outcomes.push(remove(found, command.dry_run).await);
@@ -51,11 +51,15 @@ pub(super) fn clean(command: &Clean, printer: &Printer) -> Result<Exit, Error> {
 }
 
 /// What dead runs left; where two backends see the same thing it is there once.
-async fn look(backends: &[Arc<dyn Backend>]) -> Result<Vec<Found>, Error> {
+async fn look(backends: &[Arc<dyn Backend>], kept: bool) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     for backend in backends {
-        for left in backend.orphans().await? {
+        let mut lefts = backend.orphans().await?;
+        if kept {
+            lefts.extend(backend.kept().await?);
+        }
+        for left in lefts {
             if seen.insert(left.id.clone()) {
                 found.push(Found {
                     backend: Arc::clone(backend),

@@ -27,6 +27,7 @@ pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Resul
     let flags = Options {
         selection: command.selection.clone(),
         sandbox: command.sandbox.clone(),
+        keeping: command.keeping.clone(),
         grading: command.grading.clone(),
         gates: command.gates.clone(),
         ..Options::default()
@@ -86,6 +87,7 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         dataset: newest.of("dataset", given.dataset, own.dataset),
         repositories: newest.of("repos", given.repositories, own.repositories),
         scratch: newest.of("scratch", given.scratch, own.scratch),
+        keep_sandbox: given.keep_sandbox,
         pull: newest.of("pull", given.pull, own.pull),
         start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use sandbox::place::KeptPlace;
 use schema::journal::{GradeSummary, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, Outcome, Usage};
 use tokio::sync::mpsc;
@@ -23,7 +24,7 @@ pub trait Executor: Send + Sync {
     ) -> BoxFuture<'static, AttemptEnd>;
 
     /// Grades one patch.
-    fn grade(self: Arc<Self>, job: GradeJob) -> BoxFuture<'static, GradeEnd>;
+    fn grade(self: Arc<Self>, job: GradeJob, reports: Reports) -> BoxFuture<'static, GradeEnd>;
 
     /// Removes what attempts that were torn down left behind, within `limit`.
     fn clean(&self, limit: Duration) -> BoxFuture<'_, ()>;
@@ -81,6 +82,19 @@ pub enum GradeEnd {
     Cancelled,
 }
 
+/// A sandbox that is left on purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The attempt that it served, or whose patch was graded in it.
+    pub key: AttemptKey,
+    /// Grading, where it served one.
+    pub grading: Option<u32>,
+    /// Name of its backend.
+    pub backend: &'static str,
+    /// How it is found again.
+    pub place: KeptPlace,
+}
+
 /// What the dispatcher hears.
 #[derive(Debug)]
 pub(crate) enum Message {
@@ -91,6 +105,8 @@ pub(crate) enum Message {
         place: String,
         start_commit: String,
     },
+    /// A sandbox is left on purpose.
+    Kept(Kept),
     /// An attempt ended.
     Ended { job: Job, end: Box<AttemptEnd> },
     /// A grading ended.
@@ -123,6 +139,11 @@ impl Reports {
             start_commit: start_commit.to_owned(),
         })
         .await;
+    }
+
+    /// A sandbox is left on purpose.
+    pub async fn kept(&self, kept: Kept) {
+        self.send(Message::Kept(kept)).await;
     }
 
     /// Something that people should know although the attempt goes on.

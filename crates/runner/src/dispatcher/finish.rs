@@ -47,6 +47,7 @@ impl Dispatcher {
             aborted: self.aborted,
             interrupted: self.signal.map(crate::signals::Signal::name),
             outcomes,
+            kept: self.kept,
         })
     }
 

@@ -3,7 +3,7 @@
 use schema::failure::Retry;
 use schema::{FailureKind, Outcome, RunEvent};
 
-use super::executor::{AttemptEnd, GradeEnd, Message};
+use super::executor::{AttemptEnd, GradeEnd, Kept, Message};
 use super::{Dispatcher, NOW_LIMIT, ending};
 use crate::breaker::Trip;
 use crate::clock;
@@ -26,6 +26,7 @@ impl Dispatcher {
                 place,
                 start_commit,
             }),
+            Message::Kept(kept) => self.kept(kept),
             Message::Ended { job, end } => self.ended(job, &end),
             Message::Graded { job, end } => self.graded(job, end),
             Message::Warning(message) => self.emit(RunEvent::Warning { message }),
@@ -36,6 +37,17 @@ impl Dispatcher {
                 self.abort("the run spent what it may cost (--max-total-cost)".to_owned());
             }
         }
+    }
+
+    fn kept(&mut self, kept: Kept) {
+        self.emit(RunEvent::SandboxKept {
+            key: kept.key.clone(),
+            grading: kept.grading,
+            backend: kept.backend.to_owned(),
+            place: kept.place.id.0.clone(),
+            open: kept.place.open.clone(),
+        });
+        self.kept.push(kept);
     }
 
     fn ended(&mut self, mut job: Job, end: &AttemptEnd) {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use schema::journal::AttemptKey;
 use schema::{Outcome, RunEvent, Usage};
 
+use super::executor::Kept;
+
 /// Eats every event of a run, in journal order. Sinks run on the dispatcher: they must not block.
 pub trait Sink: Send {
     /// Takes one event.
@@ -159,4 +161,6 @@ pub struct RunEnd {
     pub interrupted: Option<&'static str>,
     /// Outcome of the attempt that counts, for each instance and sample of the selection that has one.
     pub outcomes: Vec<(AttemptKey, Outcome)>,
+    /// Sandboxes that are left on purpose.
+    pub kept: Vec<Kept>,
 }

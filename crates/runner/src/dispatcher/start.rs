@@ -80,7 +80,7 @@ impl Dispatcher {
         let executor = Arc::clone(&self.executor);
         let reports = self.reports.clone();
         self.tasks.spawn(async move {
-            let grading = async { executor.grade(job.clone()).await };
+            let grading = async { executor.grade(job.clone(), reports.clone()).await };
             let end = AssertUnwindSafe(grading)
                 .catch_unwind()
                 .await

@@ -19,7 +19,7 @@ pub use batch::{Batch, Gates};
 pub use images::{Images, PullName};
 pub use model::Model;
 pub use patches::{Grading, PartialName, PatchName, Patches};
-pub use sandbox::{NetworkName, Sandbox, SandboxName};
+pub use sandbox::{KeepName, Keeping, NetworkName, Sandbox, SandboxName};
 pub use selection::Selection;
 
 /// All groups.
@@ -40,6 +40,9 @@ pub struct Options {
     /// Where commands run.
     #[command(flatten)]
     pub sandbox: Sandbox,
+    /// What becomes of sandboxes.
+    #[command(flatten)]
+    pub keeping: Keeping,
     /// What becomes of the patches.
     #[command(flatten)]
     pub patches: Patches,
@@ -94,6 +97,7 @@ impl Options {
             agent: group(table)?,
             acting: group(table)?,
             sandbox: group(table)?,
+            keeping: group(table)?,
             patches: group(table)?,
             grading: group(table)?,
             batch: group(table)?,
@@ -112,6 +116,7 @@ impl Options {
             serde_json::to_value(&self.agent)?,
             serde_json::to_value(&self.acting)?,
             serde_json::to_value(&self.sandbox)?,
+            serde_json::to_value(&self.keeping)?,
             serde_json::to_value(&self.patches)?,
             serde_json::to_value(&self.grading)?,
             serde_json::to_value(&self.batch)?,

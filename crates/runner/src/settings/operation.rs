@@ -31,6 +31,30 @@ pub enum PartialPatches {
     Include,
 }
 
+/// Which sandboxes are not removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepSandbox {
+    /// None.
+    #[default]
+    Never,
+    /// Those whose attempt or grading failed, or found the issue unresolved.
+    OnFailure,
+    /// All.
+    Always,
+}
+
+impl KeepSandbox {
+    /// Whether the sandbox of something that failed, or did not, is kept.
+    pub fn keeps(self, failed: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OnFailure => failed,
+            Self::Always => true,
+        }
+    }
+}
+
 /// What does not change outcomes: recorded in `run.json`, free to differ on resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
@@ -42,6 +66,9 @@ pub struct Operation {
     pub repositories: Option<PathBuf>,
     /// Root of the sandboxes' private directories; `None` is the system's temporary directory.
     pub scratch: Option<PathBuf>,
+    /// Which sandboxes are not removed.
+    #[serde(default)]
+    pub keep_sandbox: KeepSandbox,
     /// When images are pulled.
     #[serde(default)]
     pub pull: Pull,

@@ -84,6 +84,7 @@ fn is_lasting(event: &RunEvent) -> bool {
         RunEvent::RunStarted { .. }
         | RunEvent::AttemptStarted { .. }
         | RunEvent::SandboxReady { .. }
+        | RunEvent::SandboxKept { .. }
         | RunEvent::RetryPlanned { .. }
         | RunEvent::GradeStarted { .. }
         | RunEvent::Warning { .. }

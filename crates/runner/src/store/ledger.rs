@@ -206,6 +206,7 @@ impl Ledger {
             }
             RunEvent::RunStarted { .. }
             | RunEvent::RetryPlanned { .. }
+            | RunEvent::SandboxKept { .. }
             | RunEvent::Aborted { .. }
             | RunEvent::Warning { .. }
             | RunEvent::Interrupted { .. }

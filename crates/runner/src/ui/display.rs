@@ -162,6 +162,7 @@ impl Sink for Lines {
             RunEvent::RunStarted { .. }
             | RunEvent::AttemptStarted { .. }
             | RunEvent::SandboxReady { .. }
+            | RunEvent::SandboxKept { .. }
             | RunEvent::GradeStarted { .. }
             | RunEvent::RunFinished { .. } => {}
         }

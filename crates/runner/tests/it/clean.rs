@@ -152,18 +152,129 @@ fn the_container_of_a_dead_run_is_removed() {
     assert_eq!(list(), name);
     signal(&child, Signal::KILL);
     child.wait().unwrap();
-    let said = clean(&fixture, &["--dry-run"]);
-    assert!(
-        said.out.contains(&format!("would remove {name}\n")),
-        "{}",
-        said.all()
-    );
     let said = clean(&fixture, &[]);
-    assert!(
-        said.out.contains(&format!("removed {name}\n")),
-        "{}",
-        said.all()
-    );
-    assert_eq!(list(), "");
+    assert_eq!(said.code, 0, "{}", said.all());
+    // Whichever run starts on this machine at the same time may have been quicker.
+    wait("the container is gone", || list().is_empty());
     assert_eq!(scratch(&fixture), ["images-used"]);
+}
+
+/// Name and opening command of each sandbox that a run says it kept.
+fn kept(fixture: &Fixture) -> Vec<(String, String)> {
+    let kept = fixture
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            RunEvent::SandboxKept { place, open, .. } => Some((place, open)),
+            _ => None,
+        });
+    kept.collect()
+}
+
+fn sh(command: &str) -> String {
+    let output = std::process::Command::new("sh")
+        .args(["-c", command])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The one sandbox that is kept: nothing runs in it, neither another run nor `clean` alone removes it.
+fn kept_on(fixture: &Fixture, said: &Said, sandbox: &str) -> (String, String) {
+    let [(name, open)] = kept(fixture).try_into().unwrap();
+    let line = format!("kept {name} of {} s1-a1: ", fixture.id(0));
+    assert!(said.err.contains(&line), "{}", said.all());
+    assert_eq!(processes_at(fixture.place.path()), Vec::<String>::new());
+
+    fixture.script(&["echo good > value.txt"]);
+    let again = fixture.run(&["--sandbox", sandbox, "--resume", "--retry", "failed"]);
+    assert_eq!(again.code, 0, "{}", again.all());
+    assert_eq!(kept(fixture).len(), 1);
+    let plain = clean(fixture, &[]);
+    assert!(!plain.out.contains(&name), "{}", plain.all());
+    (name, open)
+}
+
+fn remove_kept(fixture: &Fixture, name: &str) {
+    let dry = clean(fixture, &["--kept", "--dry-run"]);
+    let line = format!("would remove {name}\n");
+    assert!(dry.out.contains(&line), "{}", dry.all());
+    let gone = clean(fixture, &["--kept"]);
+    let line = format!("removed {name}\n");
+    assert!(gone.out.contains(&line), "{}", gone.all());
+    assert_eq!(gone.code, 0, "{}", gone.all());
+}
+
+/// A run whose only attempt fails when its agent has left something.
+fn failing(fixture: &Fixture, more: &[&str]) -> Said {
+    fixture.script(&["echo by the agent > left.txt; sleep 600 &"]);
+    let path = fixture.place.path().join("script.jsonl");
+    let script = fs::read_to_string(&path).unwrap();
+    // Without the last reply the model has nothing more to say.
+    let first = script.lines().next().unwrap();
+    fs::write(path, format!("{first}\n")).unwrap();
+    let flags = ["--keep-sandbox", "on-failure", "--max-attempts", "1"];
+    let said = fixture.run(&[&flags, more].concat());
+    assert_eq!(fixture.outcomes()[0].1.name(), "failed", "{}", said.all());
+    said
+}
+
+#[test]
+fn the_sandbox_of_a_failed_attempt_is_kept_until_it_is_asked_for() {
+    for sandbox in ["local", "bubblewrap"] {
+        if sandbox == "bubblewrap"
+            && !permitted(
+                "bwrap",
+                &["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "true"],
+            )
+        {
+            continue;
+        }
+        let fixture = Fixture::new(1);
+        let said = failing(&fixture, &["--sandbox", sandbox]);
+        let (name, open) = kept_on(&fixture, &said, sandbox);
+        assert_eq!(sh(&format!("{open} && cat left.txt")), "by the agent\n");
+        remove_kept(&fixture, &name);
+        fixture.assert_clean();
+    }
+}
+
+#[test]
+fn the_container_of_a_failed_attempt_is_kept_until_it_is_asked_for() {
+    let Some(image) = testkit::docker_image("busybox") else {
+        return;
+    };
+    let mut fixture = Fixture::new(1);
+    fixture.change(0, "image", json!(image));
+    let said = failing(&fixture, &["--sandbox", "docker"]);
+    let (name, open) = kept_on(&fixture, &said, "docker");
+    assert_eq!(
+        open,
+        format!("docker start {name} && docker exec -it {name} sh")
+    );
+    let running = ["inspect", "--format", "{{.State.Running}}", &name];
+    assert_eq!(docker(&running), "false");
+    docker(&["start", &name]);
+    // There is no terminal here.
+    assert_eq!(docker(&["exec", &name, "cat", "left.txt"]), "by the agent");
+    remove_kept(&fixture, &name);
+    assert_eq!(docker(&running), "");
+    assert_eq!(scratch(&fixture), ["images-used"]);
+}
+
+#[test]
+fn the_sandbox_of_an_unresolved_grading_is_kept_and_that_of_a_resolved_one_is_not() {
+    let fixture = Fixture::new(2);
+    fixture.script_of(0, &["echo good > value.txt"]);
+    fixture.script_of(1, &["echo other > value.txt"]);
+    let said = fixture.run(&["--model", "script:scripts", "--grade"]);
+    assert_eq!((said.code, kept(&fixture).len()), (0, 0), "{}", said.all());
+    let said = fixture.grade(&["--only", "all", "--keep-sandbox", "on-failure"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let [(name, open)] = kept(&fixture).try_into().unwrap();
+    let line = format!("kept {name} of {} s1-a1, grading 2: ", fixture.id(1));
+    assert!(said.err.contains(&line), "{}", said.all());
+    assert_eq!(sh(&format!("{open} && cat value.txt")), "other\n");
+    remove_kept(&fixture, &name);
+    fixture.assert_clean();
 }

@@ -28,6 +28,9 @@ pub(crate) struct Owner {
     run: String,
     instance: String,
     attempt: String,
+    /// Whether the place outlives it on purpose.
+    #[serde(default)]
+    kept: bool,
 }
 
 static OWN_START: LazyLock<u64> =
@@ -43,6 +46,7 @@ impl Owner {
             run: labels.run.clone(),
             instance: labels.instance.clone(),
             attempt: labels.attempt.clone(),
+            kept: false,
         }
     }
 
@@ -178,16 +182,43 @@ pub(crate) fn is_kin(name: &str) -> bool {
     name.starts_with(KIN)
 }
 
-/// Whether a directory's runner is known to be gone. Without a readable owner file nothing is known, and it stays.
+/// Whether a directory's runner is known to be gone and did not keep it. Without a readable owner file nothing is known, and it stays.
 fn is_abandoned(path: &Path) -> bool {
-    fs::read(path.join(OWNER_FILE))
-        .ok()
-        .and_then(|text| serde_json::from_slice::<Owner>(&text).ok())
-        .is_some_and(|owner| !owner.is_alive())
+    owner(path).is_some_and(|owner| !owner.kept && !owner.is_alive())
+}
+
+fn is_kept(path: &Path) -> bool {
+    owner(path).is_some_and(|owner| owner.kept && !owner.is_alive())
+}
+
+fn owner(path: &Path) -> Option<Owner> {
+    let text = fs::read(path.join(OWNER_FILE)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Marks the directory of a place as one that outlives its runner.
+pub(crate) fn mark_kept(path: &Path) -> io::Result<()> {
+    let mut owner = owner(path).ok_or(io::ErrorKind::NotFound)?;
+    owner.kept = true;
+    let fresh = path.join(format!("{OWNER_FILE}.new"));
+    fs::write(&fresh, serde_json::to_vec(&owner)?)?;
+    fs::rename(fresh, path.join(OWNER_FILE))
 }
 
 /// Names in `root` that belong to dead runners.
 pub(crate) fn abandoned(root: &Path) -> io::Result<Vec<Leftover>> {
+    matching(root, |name, path| match name.strip_prefix(KIN) {
+        Some(rest) => is_dead_kin(rest),
+        None => is_abandoned(path),
+    })
+}
+
+/// Names in `root` of places that dead runners kept.
+pub(crate) fn kept(root: &Path) -> io::Result<Vec<Leftover>> {
+    matching(root, |_, path| is_kept(path))
+}
+
+fn matching(root: &Path, wanted: impl Fn(&str, &Path) -> bool) -> io::Result<Vec<Leftover>> {
     let entries = match fs::read_dir(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
@@ -198,11 +229,7 @@ pub(crate) fn abandoned(root: &Path) -> io::Result<Vec<Leftover>> {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        let dead = match name.strip_prefix(KIN) {
-            Some(rest) => is_dead_kin(rest),
-            None => is_abandoned(&entry.path()),
-        };
-        if dead {
+        if wanted(&name, &entry.path()) {
             found.push(Leftover {
                 id: PlaceId(name.clone()),
                 name,

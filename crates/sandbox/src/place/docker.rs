@@ -53,7 +53,7 @@ use self::sweeps::Sweeps;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
 use crate::place::{
-    Backend, Capabilities, Leftover, Place, PlaceId, PlaceSpec, directory, removal,
+    Backend, Capabilities, KeptPlace, Leftover, Place, PlaceId, PlaceSpec, directory, removal,
 };
 
 /// Removals at once: more only take turns in the engine.
@@ -473,6 +473,18 @@ impl Backend for Docker {
 
     fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {
         Box::pin(self.find_orphans())
+    }
+
+    fn keep<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<KeptPlace, Error>> {
+        Box::pin(self.keep_place(id, deadline))
+    }
+
+    fn kept<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {
+        Box::pin(self.find_kept())
     }
 
     fn remove<'a>(

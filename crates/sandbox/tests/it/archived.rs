@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 use sandbox::Error;
 use sandbox::limits::Applied;
 use sandbox::place::{
-    Archive, Archives, Backend, Capabilities, Channel, Files, Launch, Leftover, Place, PlaceId,
-    PlaceSpec, PlaceState, Processes,
+    Archive, Archives, Backend, Capabilities, Channel, Files, KeptPlace, Launch, Leftover, Place,
+    PlaceId, PlaceSpec, PlaceState, Processes,
 };
 use tar::EntryType;
 use tokio::io::AsyncReadExt;
@@ -57,6 +57,18 @@ impl Backend for Archived {
 
     fn orphans(&self) -> BoxFuture<'_, Result<Vec<Leftover>, Error>> {
         self.inner.orphans()
+    }
+
+    fn keep<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<KeptPlace, Error>> {
+        self.inner.keep(id, deadline)
+    }
+
+    fn kept(&self) -> BoxFuture<'_, Result<Vec<Leftover>, Error>> {
+        self.inner.kept()
     }
 
     fn remove<'a>(

@@ -9,9 +9,9 @@ use super::{set, transport};
 use crate::cli::arguments::{Once, Resume};
 use crate::cli::error::Error;
 use crate::layers::Resolved;
-use crate::layers::options::{Gates, Images, Options, PartialName, PullName};
+use crate::layers::options::{Gates, Images, KeepName, Options, PartialName, PullName};
 use crate::layers::values::{Amount, Cap};
-use crate::settings::{Operation, PartialPatches, ResumeMode, RetrySelector};
+use crate::settings::{KeepSandbox, Operation, PartialPatches, ResumeMode, RetrySelector};
 
 /// Time that an engine may be away before the run stops.
 const ENGINE_WAIT: Duration = Duration::from_mins(1);
@@ -30,6 +30,7 @@ pub(super) fn operation(
         selection,
         model,
         sandbox,
+        keeping,
         patches,
         grading,
         batch,
@@ -43,6 +44,11 @@ pub(super) fn operation(
         dataset_directory: directory_of(selection.dataset.as_deref()),
         repositories: selection.repos.clone(),
         scratch: sandbox.scratch.clone(),
+        keep_sandbox: match set("keep_sandbox", keeping.keep_sandbox)? {
+            KeepName::Never => KeepSandbox::Never,
+            KeepName::OnFailure => KeepSandbox::OnFailure,
+            KeepName::Always => KeepSandbox::Always,
+        },
         pull: pull(&sandbox.images)?,
         workers: at_least_one("workers", set("workers", batch.workers)?)?,
         start_workers: at_least_one("start-workers", start_workers)?,

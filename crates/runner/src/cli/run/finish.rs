@@ -7,7 +7,7 @@ use schema::report::Summary;
 use schema::{FailureKind, InstanceId, ModelFailureKind, Outcome};
 
 use crate::cli::error::Error;
-use crate::dispatcher::RunEnd;
+use crate::dispatcher::{Kept, RunEnd};
 use crate::error::At as _;
 use crate::exit::Exit;
 use crate::one_off;
@@ -72,6 +72,20 @@ fn advice(end: &RunEnd) -> Option<&'static str> {
     })
 }
 
+/// Where people can look at what an attempt or a grading left.
+fn kept_line(kept: &Kept) -> String {
+    let grading = kept
+        .grading
+        .map_or_else(String::new, |number| format!(", grading {number}"));
+    let whose = format!("{}{grading}", kept.key);
+    format!(
+        "kept {} of {}: {}",
+        ui::escape::line(&kept.place.id.0),
+        ui::escape::line(&whose),
+        ui::escape::line(&kept.place.open)
+    )
+}
+
 /// What the end needs to know of the beginning.
 pub(in crate::cli) struct Finish {
     pub(in crate::cli) run: RunDirectory,
@@ -102,6 +116,9 @@ impl Finish {
             printer.data(&text.unwrap_or_default());
         } else {
             printer.data(&self.text(&rows, &summary));
+        }
+        for kept in &end.kept {
+            printer.note(&kept_line(kept));
         }
         if matches!(exit, Exit::Aborted | Exit::Interrupted | Exit::Terminated) {
             let label = printer.paint(Style::Hint, "hint:");

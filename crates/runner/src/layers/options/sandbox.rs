@@ -32,6 +32,29 @@ pub enum NetworkName {
     Full,
 }
 
+/// Which sandboxes are not removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeepName {
+    /// None
+    Never,
+    /// Those of attempts that failed, and of gradings that failed or found the issue unresolved
+    OnFailure,
+    /// All
+    Always,
+}
+
+/// What becomes of sandboxes.
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Sandbox")]
+#[serde(default)]
+pub struct Keeping {
+    /// Sandboxes that are stopped and not removed; `runner clean --kept` removes them
+    #[arg(long, value_name = "WHICH")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_sandbox: Option<KeepName>,
+}
+
 /// Where commands run.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Sandbox")]

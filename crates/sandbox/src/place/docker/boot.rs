@@ -1,6 +1,7 @@
 //! The program that every container starts with, what it says, and how it is told what to become.
 
 use crate::limits::Network;
+use crate::place::quoted;
 
 /// Source of the main process, for `/bin/sh -c`.
 pub(super) fn source() -> String {
@@ -76,11 +77,6 @@ pub(super) fn program(arguments: &[String], directory: Option<&str>) -> Vec<u8> 
     text.push_str(" 2>&1\n");
     let lines = text.bytes().filter(|&byte| byte == b'\n').count();
     format!("{lines}\n{text}").into_bytes()
-}
-
-/// A word that any shell takes as it is.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

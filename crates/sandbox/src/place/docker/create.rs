@@ -49,7 +49,7 @@ pub(super) fn body(
                 .to_vec(),
         ),
         env: Some(environment(spec, image)),
-        labels: Some(labels::of(&spec.labels)),
+        labels: Some(labels::of(&spec.labels, &settings.root)),
         healthcheck: Some(HealthConfig {
             test: Some(vec![String::from("NONE")]),
             ..HealthConfig::default()

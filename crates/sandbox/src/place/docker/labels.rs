@@ -1,6 +1,7 @@
 //! Labels of containers: whose they are, and whether that runner still lives.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use crate::place::{Labels, directory};
 use crate::processes;
@@ -12,6 +13,7 @@ const RUN: &str = "patchmill.run";
 const INSTANCE: &str = "patchmill.instance";
 const ATTEMPT: &str = "patchmill.attempt";
 const HOST: &str = "patchmill.owner.host";
+const ROOT: &str = "patchmill.owner.root";
 const BOOT: &str = "patchmill.owner.boot";
 const PID: &str = "patchmill.owner.pid";
 const STARTED: &str = "patchmill.owner.started";
@@ -19,14 +21,20 @@ const STARTED: &str = "patchmill.owner.started";
 /// Longest name of a container, without its random end; the engine takes more, people do not.
 const NAME: usize = 100;
 
-/// Labels for a container of this process.
-pub(super) fn of(labels: &Labels) -> HashMap<String, String> {
+/// Start of the names of all containers.
+const PREFIX: &str = "patchmill-";
+/// Start of the names of those that are kept: labels cannot be changed.
+const KEPT: &str = "patchmill-kept-";
+
+/// Labels for a container of this process whose private directories are in `root`.
+pub(super) fn of(labels: &Labels, root: &Path) -> HashMap<String, String> {
     [
         (PROJECT, PROJECT_VALUE.to_owned()),
         (RUN, labels.run.clone()),
         (INSTANCE, labels.instance.clone()),
         (ATTEMPT, labels.attempt.clone()),
         (HOST, host()),
+        (ROOT, full(root)),
         (BOOT, processes::boot_id()),
         (PID, std::process::id().to_string()),
         (STARTED, directory::own_start().to_string()),
@@ -52,6 +60,29 @@ pub(super) fn own_filter() -> HashMap<String, Vec<String>> {
         format!("{PID}={}", std::process::id()),
     ];
     HashMap::from([("label".to_owned(), own.to_vec())])
+}
+
+/// A directory by its one full name.
+fn full(root: &Path) -> String {
+    let path = root.canonicalize();
+    let path = path.or_else(|_| std::path::absolute(root));
+    let path = path.unwrap_or_else(|_| root.to_owned());
+    path.to_string_lossy().into_owned()
+}
+
+/// Whether the container belongs to runners that have their private directories in `root`.
+pub(super) fn is_of(labels: &HashMap<String, String>, root: &Path) -> bool {
+    labels.get(ROOT).is_some_and(|found| *found == full(root))
+}
+
+/// Name of a container once it is kept.
+pub(super) fn kept_name(name: &str) -> String {
+    format!("{KEPT}{}", name.strip_prefix(PREFIX).unwrap_or(name))
+}
+
+/// Whether a container of this name is kept.
+pub(super) fn is_kept(name: &str) -> bool {
+    name.starts_with(KEPT)
 }
 
 /// Whether the container's runner is known to be gone. Of another machine's runners nothing is known, and their containers stay.
@@ -84,7 +115,7 @@ pub(super) fn host() -> String {
 /// A name that people can read and no other container has: it is known before the engine is asked, so that nothing is lost when the answer is.
 pub(super) fn name(labels: &Labels) -> String {
     let text = format!(
-        "patchmill-{}-{}-{}",
+        "{PREFIX}run-{}-{}-{}",
         labels.run, labels.instance, labels.attempt
     );
     let safe: String = text
@@ -103,11 +134,14 @@ mod tests {
     use super::*;
 
     fn mine() -> HashMap<String, String> {
-        of(&Labels {
-            run: "r".to_owned(),
-            instance: "i".to_owned(),
-            attempt: "s1-a1".to_owned(),
-        })
+        of(
+            &Labels {
+                run: "r".to_owned(),
+                instance: "i".to_owned(),
+                attempt: "s1-a1".to_owned(),
+            },
+            Path::new("/"),
+        )
     }
 
     #[test]
@@ -135,7 +169,7 @@ mod tests {
         };
         let (one, two) = (name(&labels), name(&labels));
         assert_ne!(one, two);
-        assert!(one.starts_with("patchmill-.._x_y-_"), "{one}");
+        assert!(one.starts_with("patchmill-run-.._x_y-_"), "{one}");
         assert!(one.len() < 120 && one.is_ascii());
     }
 }

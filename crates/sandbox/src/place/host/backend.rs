@@ -13,7 +13,9 @@ use tokio::time::timeout;
 use super::{EMPTY, HOME, HostPlace, HostSettings, PRIVATE, TEMPORARY, WORKSPACE};
 use crate::error::Error;
 use crate::place::tree;
-use crate::place::{Backend, Capabilities, Labels, Leftover, Place, PlaceId, PlaceSpec};
+use crate::place::{
+    Backend, Capabilities, KeptPlace, Labels, Leftover, Place, PlaceId, PlaceSpec, quoted,
+};
 use crate::place::{directory, removal};
 
 /// What is around the commands of a backend on the host.
@@ -101,7 +103,19 @@ impl<C: Confinement> Backend for HostBackend<C> {
     }
 
     fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {
-        Box::pin(self.parts.places.orphans())
+        Box::pin(self.parts.places.list(directory::abandoned))
+    }
+
+    fn keep<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<KeptPlace, Error>> {
+        Box::pin(self.parts.places.keep(id, deadline))
+    }
+
+    fn kept<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {
+        Box::pin(self.parts.places.list(directory::kept))
     }
 
     fn remove<'a>(
@@ -176,9 +190,12 @@ impl HostPlaces {
         place
     }
 
-    pub(crate) async fn orphans(&self) -> Result<Vec<Leftover>, Error> {
+    async fn list(
+        &self,
+        list: fn(&Path) -> io::Result<Vec<Leftover>>,
+    ) -> Result<Vec<Leftover>, Error> {
         let root = self.settings.root.clone();
-        let found = tokio::task::spawn_blocking(move || directory::abandoned(&root)).await;
+        let found = tokio::task::spawn_blocking(move || list(&root)).await;
         flatten(found).map_err(|error| {
             Error::start(
                 format!(
@@ -187,6 +204,24 @@ impl HostPlaces {
                 ),
                 error,
             )
+        })
+    }
+
+    async fn keep(&self, id: &PlaceId, deadline: Duration) -> Result<KeptPlace, Error> {
+        let operation = || format!("keep the sandbox {}", id.0);
+        let place = self
+            .alive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(id)
+            .and_then(Weak::upgrade);
+        let place = place.ok_or_else(|| Error::lost(operation(), "it is not there any more"))?;
+        place.stop_all(deadline).await?;
+        directory::mark_kept(&place.directory).map_err(|error| Error::lost(operation(), error))?;
+        let workspace = place.host_workdir.to_string_lossy();
+        Ok(KeptPlace {
+            id: id.clone(),
+            open: format!("cd {}", quoted(&workspace)),
         })
     }
 
