@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -60,11 +60,22 @@ fn below() -> ResolveFlags {
 }
 
 impl Worktree {
+    /// Opens the directory; what its owner took the permission from is given it back.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        Ok(Self {
-            root: rustix::fs::open(path, flags, Mode::empty())?,
-        })
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let readable = || rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty());
+        let root = match readable() {
+            Err(Errno::ACCESS) => {
+                // By way of the opened directory: at its path a link to something else may stand by now.
+                let directory = rustix::fs::open(path, flags | OFlags::PATH, Mode::empty())?;
+                let permissions = rustix::fs::fstat(&directory)?.st_mode & 0o7777 | 0o700;
+                let opened = format!("/proc/self/fd/{}", directory.as_raw_fd());
+                rustix::fs::chmod(opened, Mode::from_raw_mode(permissions))?;
+                readable()?
+            }
+            other => other?,
+        };
+        Ok(Self { root })
     }
 
     fn at(&self, path: &[u8], flags: OFlags, permissions: Mode) -> io::Result<OwnedFd> {
