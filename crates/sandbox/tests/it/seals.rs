@@ -144,7 +144,7 @@ fn image(ground: &Ground, kind: BackendKind) -> Option<Image> {
             )
             .unwrap();
             let status = Command::new("docker")
-                .args(["build", "-q", "-t", &name])
+                .args(["build", "-q", "--network=none", "--force-rm", "-t", &name])
                 .arg(&context)
                 .stdout(std::process::Stdio::null())
                 .status()

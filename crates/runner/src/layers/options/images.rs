@@ -32,7 +32,7 @@ pub struct Images {
     #[arg(long, value_name = "WHEN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull: Option<PullName>,
-    /// Registry that stands in for the engine's default one: HOST[:PORT][/PATH]
+    /// Registry that stands in for the engine's default one: HOST, HOST:PORT or either with a path
     #[arg(long, value_name = "REGISTRY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_mirror: Option<String>,
