@@ -101,7 +101,7 @@ fn a_command_that_only_says_that_the_disk_is_full_is_the_models_doing() {
 /// A command that waits until so many attempts have ended.
 fn until_ended(fixture: &Fixture, count: usize) -> String {
     format!(
-        "until test \"$(grep -c '\"attempt_finished\"' {})\" = {count}; do sleep 0.02; done",
+        "until test \"$(grep -c '\"attempt_finished\"' {})\" -ge {count}; do sleep 0.02; done",
         fixture.file("writers/w1/journal.jsonl").display()
     )
 }
@@ -145,11 +145,11 @@ fn a_run_that_cannot_be_written_down_any_more_ends_and_goes_on_later() {
     );
     assert!(said.err.contains("hint: free some space"), "{}", said.all());
     take_kept(&fixture);
-    let before = fixture.outcomes();
-    assert_eq!(
-        before.first(),
-        Some(&(format!("{} s1-a1", fixture.id(0)), Outcome::Completed))
-    );
+    // Whichever came first: two workers take turns as they like.
+    let (first, outcome) = fixture.outcomes().into_iter().next().unwrap();
+    assert_eq!(outcome, Outcome::Completed);
+    let first = first.split(' ').next().unwrap();
+    assert_ne!(first, fixture.id(1));
 
     fixture.script_of(1, &["echo good > value.txt"]);
     let said = fixture.run(&[&flags[..], &["--resume"]].concat());
@@ -158,7 +158,7 @@ fn a_run_that_cannot_be_written_down_any_more_ends_and_goes_on_later() {
     let again = fixture
         .outcomes()
         .iter()
-        .filter(|(key, _)| key.starts_with(&fixture.id(0)))
+        .filter(|(key, _)| key.starts_with(first))
         .count();
     assert_eq!(again, 1, "what was finished is not done again");
     fixture.assert_clean();

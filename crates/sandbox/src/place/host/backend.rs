@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{EMPTY, HOME, HostPlace, HostSettings, PRIVATE, TEMPORARY, WORKSPACE};
 use crate::error::Error;
@@ -72,7 +72,13 @@ async fn make<C: Confinement>(
             discard(&late);
         }
     });
-    match timeout(deadline, &mut made).await {
+    let until = Instant::now() + deadline;
+    match timeout_at(until, &mut made).await {
+        Ok(Ok(Ok(made))) if Instant::now() >= until => {
+            tokio::task::spawn_blocking(move || discard(&made));
+            let late = io::Error::from(io::ErrorKind::TimedOut);
+            Err(Error::start(operation, late))
+        }
         Ok(Ok(made)) => Ok(parts.places.register(made?)),
         Ok(Err(panic)) => Err(Error::start(operation, panic)),
         Err(late) => {
