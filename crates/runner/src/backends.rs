@@ -136,10 +136,7 @@ async fn on_the_host(settings: &RunSettings) -> Result<Selected, Error> {
         Err(error) => {
             let mut selected = local(settings)?;
             if let Some(warning) = &mut selected.warning {
-                *warning = format!(
-                    "{warning}; bubblewrap does not work here: {}",
-                    chain(&error)
-                );
+                *warning = format!("{warning}; {}", chain(&error));
             }
             Ok(selected)
         }

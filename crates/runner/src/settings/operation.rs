@@ -108,9 +108,6 @@ pub struct Operation {
     pub fail_under: Option<f64>,
     /// Whether each trajectory event is synced to disk.
     pub durable: bool,
-    /// Time that an engine may be away before the run stops.
-    #[serde(with = "seconds")]
-    pub engine_wait: Duration,
     /// Registry that stands in for the engine's default one.
     #[serde(default)]
     pub image_mirror: Option<String>,

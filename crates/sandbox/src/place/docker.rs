@@ -229,6 +229,7 @@ impl Docker {
         let workdir = workdir.unwrap_or(WORKDIR).to_owned();
         let (plan, number) = self.create(spec, image, id, &workdir, until).await?;
         let (main, report) = container::bring_up(&self.engine, &id.0, until).await?;
+        let entrance = Arc::default();
         let container = Arc::new(Container {
             id: id.clone(),
             docker: self.engine.clone(),
@@ -238,7 +239,8 @@ impl Docker {
             applied: applied(spec, image, plan, report)?,
             main: tokio::sync::Mutex::new(Some(main)),
             held: Arc::new(Held::default()),
-            sweeps: Sweeps::new(self.engine.clone(), number.clone()),
+            sweeps: Sweeps::new(self.engine.clone(), number.clone(), Arc::clone(&entrance)),
+            entrance,
             number,
             kills: Arc::clone(&self.kills),
             stopped: AtomicBool::new(false),

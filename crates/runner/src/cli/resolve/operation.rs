@@ -13,9 +13,6 @@ use crate::layers::options::{Gates, Images, KeepName, Options, PartialName, Pull
 use crate::layers::values::{Amount, Cap};
 use crate::settings::{KeepSandbox, Operation, PartialPatches, ResumeMode, RetrySelector};
 
-/// Time that an engine may be away before the run stops.
-const ENGINE_WAIT: Duration = Duration::from_mins(1);
-
 /// Time that starts wait for room on the disk: for other instances to end, or for a person to make room.
 const DISK_WAIT: Duration = Duration::from_mins(15);
 
@@ -74,7 +71,6 @@ pub(super) fn operation(
         max_empty_patches: max_empty_patches(gates)?,
         fail_under: fail_under(gates)?,
         durable: set("durable", batch.durable)?,
-        engine_wait: ENGINE_WAIT,
         image_mirror: sandbox.images.image_mirror.clone(),
         min_free_disk: sandbox
             .min_free_disk

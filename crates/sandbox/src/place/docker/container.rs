@@ -60,6 +60,8 @@ pub(super) struct Container {
     pub(super) main: Mutex<Option<Main>>,
     pub(super) held: Arc<Held>,
     pub(super) sweeps: Arc<Sweeps>,
+    /// Held while a program is on its way in.
+    pub(super) entrance: Arc<Mutex<()>>,
     pub(super) kills: Arc<Kills>,
     /// Whether it was ended on request, so that it may be started again.
     pub(super) stopped: AtomicBool,
@@ -194,7 +196,7 @@ impl Container {
         reason = "it is awaited at once, and outlives only a caller that gives up"
     )]
     async fn enter(&self, launch: &Launch) -> Result<Result<Channel, NotStarted>, JoinError> {
-        let entrance = Arc::clone(self.sweeps.entrance()).lock_owned().await;
+        let entrance = Arc::clone(&self.entrance).lock_owned().await;
         let (docker, number) = (self.docker.clone(), self.number.clone());
         let (sweeps, launch) = (Arc::clone(&self.sweeps), launch.clone());
         let entering = async move {
@@ -326,7 +328,7 @@ impl Place for Container {
     }
 
     fn entrance(&self) -> Option<Arc<Mutex<()>>> {
-        Some(Arc::clone(self.sweeps.entrance()))
+        Some(Arc::clone(&self.entrance))
     }
 
     fn open<'a>(&'a self, launch: &'a Launch) -> BoxFuture<'a, Result<Channel, Error>> {

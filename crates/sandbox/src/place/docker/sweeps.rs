@@ -35,18 +35,18 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    pub(super) fn new(docker: Docker, container: String) -> Arc<Self> {
+    pub(super) fn new(
+        docker: Docker,
+        container: String,
+        entrance: Arc<tokio::sync::Mutex<()>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             docker,
             container,
             waiting: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
-            entrance: Arc::default(),
+            entrance,
         })
-    }
-
-    pub(super) fn entrance(&self) -> &Arc<tokio::sync::Mutex<()>> {
-        &self.entrance
     }
 
     /// What a channel holds for as long as its program may run; `gone` says that it has ended.
