@@ -1,5 +1,7 @@
 //! Which container image a row is worked on in.
 
+pub use schema::grading::Origin;
+
 use crate::error::Error;
 use crate::row::Row;
 use crate::template::{self, PLACEHOLDERS};
@@ -11,27 +13,6 @@ pub struct Image {
     pub name: String,
     /// Where the name is from.
     pub origin: Origin,
-}
-
-/// Where an image's name is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The user gave it.
-    Given,
-    /// The row has it.
-    Row,
-    /// The rule of the dataset's family, named here.
-    Rule(&'static str),
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Given => f.write_str("as given"),
-            Self::Row => f.write_str("as the row says"),
-            Self::Rule(family) => write!(f, "by the rule of {family}"),
-        }
-    }
 }
 
 /// What the user says about images.
@@ -53,9 +34,9 @@ impl Naming {
         let Some((name, origin)) = self.named(row)? else {
             return Ok(None);
         };
-        let name = match (&self.mirror, origin) {
-            (Some(mirror), Origin::Row | Origin::Rule(_)) => mirrored(&name, mirror),
-            _ => name,
+        let name = match &self.mirror {
+            Some(mirror) if origin != Origin::Given => mirrored(&name, mirror),
+            Some(_) | None => name,
         };
         if let Some(problem) = problem(&name) {
             return Err(Error::BadImage {
@@ -85,7 +66,8 @@ impl Naming {
                 }
                 _ => image.clone(),
             };
-            return Ok(Some((name, Origin::Row)));
+            let field = row.image_field.unwrap_or("image").to_owned();
+            return Ok(Some((name, Origin::Row(field))));
         }
         if row.instance.repo_path.is_some() {
             return Ok(None);
@@ -93,7 +75,7 @@ impl Naming {
         let by_rule = family.image.as_deref();
         // A row that lacks what the rule needs has no image by it.
         let name = by_rule.and_then(|rule| template::fill(rule, row).ok());
-        Ok(name.map(|name| (lower_repository(&name), Origin::Rule(&family.name))))
+        Ok(name.map(|name| (lower_repository(&name), Origin::Rule(family.name.clone()))))
     }
 }
 

@@ -20,11 +20,16 @@ pub struct Row {
     pub instance: Instance,
     /// What the agent must never see.
     pub answer: AnswerKey,
+    /// Field that the instance's image is from, as the row spells it.
+    pub image_field: Option<&'static str>,
     /// Hexadecimal SHA-256 of the row as compact JSON with its keys sorted: white space and the order of keys do not count, everything else does.
     pub sha256: String,
     /// Line of the file where the row starts, from 1.
     pub line: u64,
 }
+
+/// Fields that may hold the name of a row's image.
+const IMAGE: [&str; 3] = ["image", "image_name", "docker_image"];
 
 /// Whether an object with these keys is a row, rather than a container of rows.
 pub(crate) fn is_row<'a>(keys: impl Iterator<Item = &'a str>) -> bool {
@@ -58,10 +63,15 @@ pub(crate) fn read(path: &Path, raw: &RawRow) -> Result<Row, Error> {
     let sha256 = digest(&map);
     keep_number_as_written(&mut map, text);
     let mut fields = Fields::new(path, line, map);
+    let image_field = IMAGE
+        .iter()
+        .find(|name| fields.get(name).is_some())
+        .copied();
     let (instance, answer) = typed(&mut fields)?;
     Ok(Row {
         instance,
         answer,
+        image_field,
         sha256,
         line,
     })
@@ -81,7 +91,7 @@ fn typed(fields: &mut Fields<'_>) -> Result<(Instance, AnswerKey), Error> {
         base_commit: fields.take_word(&["base_commit"])?,
         repo_path: fields.take_word(&["repo_path"])?,
         workdir: fields.take_word(&["workdir", "repo_directory"])?,
-        image: fields.take_word(&["image", "image_name", "docker_image"])?,
+        image: fields.take_word(&IMAGE)?,
         version: fields.take_version("version")?,
         statement_images: pictures::of_statement(fields, &statement)?,
         statement,

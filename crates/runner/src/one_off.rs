@@ -144,6 +144,7 @@ pub fn row(repository: &Path, statement: String) -> Row {
             statement_images: Vec::new(),
         },
         answer: AnswerKey::default(),
+        image_field: None,
         sha256: digest,
         line: 1,
     }

@@ -24,6 +24,57 @@ pub struct GradingSpec {
     pub timeout_seconds: Option<u64>,
 }
 
+/// Where a part of what grading needs comes from; shown before a run and kept with its verdicts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The user gave it.
+    Given,
+    /// The row has it, in this field.
+    Row(String),
+    /// A file about the row's repository has it.
+    Table {
+        /// The file: its path, or `built-in:` and its name.
+        file: String,
+        /// Version of the project that the entry is for; `None` where one entry is for all.
+        version: Option<String>,
+    },
+    /// The rule of the dataset's family, named here.
+    Rule(String),
+    /// Nothing says it, so the usual applies.
+    Default,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Given => f.write_str("as given"),
+            Self::Row(field) => write!(f, "by the row's `{field}`"),
+            Self::Table {
+                file,
+                version: Some(version),
+            } => write!(f, "by {file}, version {version}"),
+            Self::Table {
+                file,
+                version: None,
+            } => write!(f, "by {file}"),
+            Self::Rule(family) => write!(f, "by the rule of {family}"),
+            Self::Default => f.write_str("by default"),
+        }
+    }
+}
+
+/// Where the parts of a [`GradingSpec`] come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Of the evaluation script, or of the commands that it is made of.
+    pub eval_script: Origin,
+    /// Of the parser's name.
+    pub log_parser: Origin,
+    /// Of how results count.
+    pub eval_type: Origin,
+}
+
 /// How a test that the log does not show counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

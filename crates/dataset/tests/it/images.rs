@@ -97,7 +97,7 @@ fn a_row_of_ones_own_has_no_image_but_the_one_it_names() {
         image(&Naming::default(), &row),
         Some(Image {
             name: "mine:1".to_owned(),
-            origin: Origin::Row
+            origin: Origin::Row("image".to_owned())
         })
     );
     let local =
