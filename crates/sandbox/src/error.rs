@@ -73,10 +73,10 @@ impl Error {
     /// Row of the failure table.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Start { .. }
-            | Self::Repository { .. }
-            | Self::Image { .. }
-            | Self::Unsupported { .. } => FailureKind::EnvironmentStart,
+            Self::Image { .. } => FailureKind::EnvironmentImage,
+            Self::Start { .. } | Self::Repository { .. } | Self::Unsupported { .. } => {
+                FailureKind::EnvironmentStart
+            }
             Self::Lost { .. } => FailureKind::EnvironmentLost,
             Self::Disk { .. } => FailureKind::EnvironmentDisk,
             Self::Refused(_) => FailureKind::Internal,

@@ -25,6 +25,8 @@ pub enum ModelFailureKind {
 pub enum FailureKind {
     /// A request to the model failed.
     Model(ModelFailureKind),
+    /// The image cannot be had.
+    EnvironmentImage,
     /// The sandbox could not be started.
     EnvironmentStart,
     /// The sandbox went away.
@@ -65,13 +67,14 @@ pub struct Handling {
 
 impl FailureKind {
     /// Every kind, in the order of the table.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Model(ModelFailureKind::Auth),
         Self::Model(ModelFailureKind::Billing),
         Self::Model(ModelFailureKind::BadRequest),
         Self::Model(ModelFailureKind::Overloaded),
         Self::Model(ModelFailureKind::Timeout),
         Self::Model(ModelFailureKind::Refused),
+        Self::EnvironmentImage,
         Self::EnvironmentStart,
         Self::EnvironmentLost,
         Self::EnvironmentDisk,
@@ -96,6 +99,7 @@ impl FailureKind {
             },
             Self::Model(BadRequest) | Self::Internal => base,
             Self::Model(Overloaded | Timeout)
+            | Self::EnvironmentImage
             | Self::EnvironmentStart
             | Self::EnvironmentLost
             | Self::EnvironmentDisk => Handling {
@@ -124,6 +128,7 @@ impl FailureKind {
             Self::Model(ModelFailureKind::Overloaded) => "model:overloaded",
             Self::Model(ModelFailureKind::Timeout) => "model:timeout",
             Self::Model(ModelFailureKind::Refused) => "model:refused",
+            Self::EnvironmentImage => "environment:image",
             Self::EnvironmentStart => "environment:start",
             Self::EnvironmentLost => "environment:lost",
             Self::EnvironmentDisk => "environment:disk",

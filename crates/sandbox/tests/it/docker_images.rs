@@ -11,7 +11,7 @@ async fn refusal(engine: &Engine, image: &str) -> Error {
     spec.image = Some(image.to_owned());
     let started = engine.backend.start(&spec, LIMIT).await;
     let error = started.map(|_| ()).unwrap_err();
-    assert_eq!(error.kind(), schema::FailureKind::EnvironmentStart);
+    assert_eq!(error.kind(), schema::FailureKind::EnvironmentImage);
     error
 }
 

@@ -46,7 +46,8 @@ impl Report {
         matches!(
             self.ended,
             Some(Outcome::Failed {
-                reason: FailureKind::EnvironmentStart
+                reason: FailureKind::EnvironmentImage
+                    | FailureKind::EnvironmentStart
                     | FailureKind::EnvironmentLost
                     | FailureKind::EnvironmentDisk,
                 ..

@@ -60,6 +60,9 @@ fn advice(end: &RunEnd) -> Option<&'static str> {
             FailureKind::EnvironmentDisk => {
                 Some("free some space, or give --scratch and --out another disk")
             }
+            FailureKind::EnvironmentImage => {
+                Some("`runner images pull` gets the images of a dataset beforehand, and says which cannot be had")
+            }
             FailureKind::EnvironmentStart => {
                 Some("`runner doctor` says what this machine lacks")
             }
