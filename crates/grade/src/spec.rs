@@ -51,6 +51,7 @@ pub fn spec(answer: &AnswerKey) -> Result<GradingSpec, SpecError> {
         pass_to_pass: answer.pass_to_pass.clone(),
         eval_type: eval_type(answer)?,
         timeout_seconds: answer.eval_timeout,
+        ..GradingSpec::default()
     })
 }
 

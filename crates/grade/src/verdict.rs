@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use schema::grading::{EvalType, GradingSpec, PatchApplication, TestStatus, TestTally, Verdict};
+use schema::grading::{
+    EvalType, GradingSpec, LogShape, MatchCounts, OfficialVerdict, PatchApplication, TestStatus,
+    TestTally, Verdict,
+};
 
 use crate::log::LogParts;
 use crate::parse::{Parsed, Parser, TestResult, UnknownParser, parser};
@@ -38,6 +41,9 @@ pub fn verdict(spec: &GradingSpec, evidence: &Evidence<'_>) -> Result<Verdict, U
         application: evidence.application,
         timed_out: evidence.timed_out,
         log_readable: false,
+        log_shape: LogShape::default(),
+        official: OfficialVerdict::default(),
+        matches: MatchCounts::default(),
         exit_code: evidence.exit_code,
         fail_to_pass: all_failed(&spec.fail_to_pass),
         pass_to_pass: all_failed(&spec.pass_to_pass),

@@ -5,8 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Everything that grading one instance needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GradingSpec {
+    /// Id of the instance; a few parsers choose their rules by it.
+    #[serde(default)]
+    pub instance_id: String,
+    /// Version of the project, empty where the row has none; a few parsers choose their rules by it.
+    #[serde(default)]
+    pub version: String,
+    /// Generation of the official harness whose verdict is to be given.
+    #[serde(default)]
+    pub harness: Harness,
     /// Script that runs the tests; it is run from the repository's directory.
     pub eval_script: String,
     /// Name of the log parser.
@@ -75,6 +84,18 @@ pub struct Provenance {
     pub eval_type: Origin,
 }
 
+/// A generation of the official harness. They differ in what their parsers call a test, and in what a skipped or missing test means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Harness {
+    /// Versions 2.1 to 4.1.
+    #[serde(rename = "4")]
+    V4,
+    /// Version 5.
+    #[default]
+    #[serde(rename = "5")]
+    V5,
+}
+
 /// How a test that the log does not show counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,6 +150,78 @@ pub struct TestTally {
     pub failure: Vec<String>,
 }
 
+impl TestTally {
+    /// The share of tests that passed, 1 where there are none: the value of a partial resolution.
+    pub fn share(&self) -> f64 {
+        let [passed, failed] = [&self.success, &self.failure].map(|tests| {
+            // No list of tests is longer than `u32` counts, and `f64` holds all of those.
+            f64::from(u32::try_from(tests.len()).unwrap_or(u32::MAX))
+        });
+        if self.success.is_empty() && self.failure.is_empty() {
+            return 1.0;
+        }
+        passed / (passed + failed)
+    }
+}
+
+/// What the tests' output in a log was found by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogShape {
+    /// There is no log.
+    #[default]
+    Absent,
+    /// The marks around the tests' output.
+    Marked,
+    /// Nothing: the first versions of the official harness wrote no marks, and their whole log counts.
+    Unmarked,
+    /// Marks are missing, or the log says that the tests could not be run.
+    Unreadable,
+}
+
+/// How far a patch resolves its issue by the official rules.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    /// All tests do what they should.
+    Full,
+    /// Some of the tests that had to turn did, and all that had to stay did.
+    Partial,
+    /// Anything else.
+    #[default]
+    No,
+}
+
+/// What the official harness says, to the letter: by its names for tests, the last result of a name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfficialVerdict {
+    /// Which generation's rules these are.
+    pub harness: Harness,
+    /// What it reports as `patch_successfully_applied`: the log is one of a run of the tests.
+    pub log_readable: bool,
+    /// How far the issue is resolved.
+    pub resolution: Resolution,
+    /// Tests that had to turn. A test may be in neither list: officially, some statuses count as nothing.
+    pub fail_to_pass: TestTally,
+    /// Tests that had to stay.
+    pub pass_to_pass: TestTally,
+}
+
+/// How many expected tests were found in the log by which rule.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchCounts {
+    /// By the official name.
+    pub official: usize,
+    /// By the whole name, where the official one is a part of it.
+    pub whole: usize,
+    /// By the beginning of the name: the expected one ends inside its parameter.
+    pub cut: usize,
+    /// By the whole name with other white space.
+    pub spaced: usize,
+    /// Not at all.
+    pub missing: usize,
+}
+
 /// The grader's word on one patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -145,6 +238,15 @@ pub struct Verdict {
     pub timed_out: bool,
     /// Whether the log could be read as a run of the tests.
     pub log_readable: bool,
+    /// What the tests' output was found by.
+    #[serde(default)]
+    pub log_shape: LogShape,
+    /// The official verdict in full.
+    #[serde(default)]
+    pub official: OfficialVerdict,
+    /// How the expected tests were found.
+    #[serde(default)]
+    pub matches: MatchCounts,
     /// Exit code of the tests where the log tells it, else of the evaluation script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -152,7 +254,7 @@ pub struct Verdict {
     pub fail_to_pass: TestTally,
     /// Tests that had to stay.
     pub pass_to_pass: TestTally,
-    /// Status of every test that the log shows.
+    /// Status of every test that the log shows, by its whole name.
     pub statuses: BTreeMap<String, TestStatus>,
     /// Why the patch could not be graded as asked (no test in the log, patch rejected), for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]

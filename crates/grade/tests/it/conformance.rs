@@ -87,6 +87,7 @@ fn verdicts_are_the_official_ones() {
             pass_to_pass: expected(&status.pass_to_pass),
             eval_type: EvalType::PassAndFail,
             timeout_seconds: None,
+            ..GradingSpec::default()
         };
         let parts = log::read_official(&fs::read(instance.join("eval.log")).unwrap());
         let evidence = Evidence {
@@ -125,6 +126,7 @@ fn real_scripts_are_wrapped() {
             pass_to_pass: Vec::new(),
             eval_type: EvalType::PassAndFail,
             timeout_seconds: None,
+            ..GradingSpec::default()
         };
         let wrapped = grade::wrap(&spec, "n0nce");
         assert_eq!(wrapped.matches("Start Test Output n0nce").count(), 1);

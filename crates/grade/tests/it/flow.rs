@@ -16,6 +16,7 @@ fn spec(script: &str) -> GradingSpec {
         pass_to_pass: vec!["t.py::stays".to_owned()],
         eval_type: EvalType::PassAndFail,
         timeout_seconds: None,
+        ..GradingSpec::default()
     }
 }
 

@@ -14,6 +14,7 @@ fn spec(fail_to_pass: &[&str], pass_to_pass: &[&str]) -> GradingSpec {
         pass_to_pass: owned(pass_to_pass),
         eval_type: EvalType::PassAndFail,
         timeout_seconds: None,
+        ..GradingSpec::default()
     }
 }
 
