@@ -3,11 +3,13 @@
 //! The runner puts a patch on a clean tree and runs [`eval_script::wrap`]'s script; [`log::read`] takes its output apart, a parser from
 //! [`parse`] finds the tests in it, [`verdict::verdict`] says what they mean, and [`official`] says it in the official harness's words.
 
+pub mod bucket;
 pub mod eval_script;
 pub mod log;
 pub mod official;
 pub mod parse;
 pub mod spec;
+pub mod stats;
 pub mod verdict;
 
 pub use eval_script::wrap;

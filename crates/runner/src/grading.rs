@@ -84,7 +84,7 @@ impl Grading<'_> {
         let patch = self.patch()?;
         if patch.is_empty() {
             let verdict = self.verdict(PatchApplication::Empty, None)?;
-            return self.conclude(&patch, verdict).map(Some);
+            return self.conclude(verdict).map(Some);
         }
         let room = self.context.disk.pass(None);
         tokio::select! {
@@ -110,7 +110,7 @@ impl Grading<'_> {
         let whose = (&self.job.key, Some(self.job.grading));
         self.context.give_back(lease, failed, whose, reports).await;
         match verdict? {
-            Some(verdict) => self.conclude(&patch, verdict).map(Some),
+            Some(verdict) => self.conclude(verdict).map(Some),
             None => Ok(None),
         }
     }
@@ -243,10 +243,14 @@ impl Grading<'_> {
     }
 
     /// Writes `report.json` and `verdict.json`.
-    fn conclude(&self, patch: &[u8], verdict: Verdict) -> Result<Verdict, Failure> {
+    fn conclude(&self, verdict: Verdict) -> Result<Verdict, Failure> {
         let id: &InstanceId = &self.job.key.instance_id;
-        let text = String::from_utf8_lossy(patch);
-        let report = grade::official::report(id, Some(&text), &verdict);
+        let report = grade::official::report(&grade::official::Graded {
+            id,
+            patch_exists: true,
+            verdict: &verdict,
+            signature: None,
+        });
         self.write_json("report.json", &report)?;
         self.write_json("verdict.json", &verdict)?;
         Ok(verdict)

@@ -3,6 +3,7 @@
 //! Pure data and the rules that belong to the data alone. Nothing here does I/O, knows a clock or a runtime.
 //! Every file format that Patchmill writes is one of these types; [`version`] holds their format versions.
 
+pub mod bucket;
 pub mod event;
 pub mod failure;
 pub mod grading;
@@ -19,6 +20,7 @@ pub mod task;
 pub mod trajectory;
 pub mod version;
 
+pub use bucket::Bucket;
 pub use event::{Elapsed, Event, Record};
 pub use failure::{FailureKind, ModelFailureKind};
 pub use grading::{EvalType, GradingSpec, TestStatus, Verdict};

@@ -1,8 +1,7 @@
 //! What results mean, and how the official harness says it.
 
-use grade::{Evidence, LogParts, log, official, verdict};
+use grade::{Evidence, LogParts, log, verdict};
 use schema::grading::{EvalType, GradingSpec, PatchApplication, Verdict};
-use schema::instance::InstanceId;
 
 fn spec(fail_to_pass: &[&str], pass_to_pass: &[&str]) -> GradingSpec {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -126,38 +125,4 @@ fn tests_that_only_tell_failures() {
     assert!(judge(&spec, "PASSED t.py::other\n").resolved);
     assert!(!judge(&spec, "FAILED t.py::a - E\n").resolved);
     assert!(!judge(&spec, "nothing ran\n").resolved);
-}
-
-#[test]
-fn the_report_has_the_official_shape() {
-    let spec = spec(&["t.py::a"], &["t.py::b"]);
-    let id = InstanceId::new("o__r-1");
-    let verdict = judge(&spec, "PASSED t.py::a\nFAILED t.py::b - E\n");
-    let report = serde_json::to_value(official::report(&id, Some("diff"), &verdict)).unwrap();
-    let empty = serde_json::json!({"success": [], "failure": []});
-    assert_eq!(
-        report,
-        serde_json::json!({"o__r-1": {
-            "patch_is_None": false,
-            "patch_exists": true,
-            "patch_successfully_applied": true,
-            "resolved": false,
-            "tests_status": {
-                "FAIL_TO_PASS": {"success": ["t.py::a"], "failure": []},
-                "PASS_TO_PASS": {"success": [], "failure": ["t.py::b"]},
-                "FAIL_TO_FAIL": empty,
-                "PASS_TO_FAIL": empty,
-            }
-        }})
-    );
-    let report = serde_json::to_value(official::report(&id, None, &verdict)).unwrap();
-    assert_eq!(
-        report,
-        serde_json::json!({"o__r-1": {
-            "patch_is_None": true,
-            "patch_exists": false,
-            "patch_successfully_applied": false,
-            "resolved": false,
-        }})
-    );
 }

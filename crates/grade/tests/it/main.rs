@@ -9,4 +9,6 @@ mod judging;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod specs;
