@@ -30,6 +30,10 @@ pub struct Family {
     pub(crate) namespace: Option<String>,
     workdir: Option<String>,
     shell_init: Option<String>,
+    user: Option<String>,
+    #[serde(default)]
+    capabilities: Vec<String>,
+    tmpfs: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +61,9 @@ static OTHER: LazyLock<Family> = LazyLock::new(|| Family {
     namespace: None,
     workdir: None,
     shell_init: None,
+    user: None,
+    capabilities: Vec::new(),
+    tmpfs: None,
 });
 
 impl Row {
@@ -79,6 +86,21 @@ impl Family {
         let default = || FAMILIES.last()?.shell_init.as_deref();
         let own = self.shell_init.as_deref();
         own.or_else(default).unwrap_or_default().trim()
+    }
+
+    /// User that commands run as in the family's images, where it is not the images' own.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// Capabilities of the kernel, without `CAP_`, that work in the family's images needs.
+    pub fn capabilities(&self) -> &[String] {
+        &self.capabilities
+    }
+
+    /// Bytes of a `/tmp` in memory, where the family's images need one.
+    pub fn tmpfs(&self) -> Option<u64> {
+        self.tmpfs
     }
 
     fn takes(&self, row: &Row) -> bool {

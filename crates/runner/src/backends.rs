@@ -12,6 +12,7 @@ use sandbox::place::local::Local;
 
 use crate::error::{Error, chain};
 use crate::hidden;
+use crate::rights;
 use crate::settings::{RunSettings, SandboxChoice};
 
 /// A backend and what people should know about it.
@@ -89,6 +90,7 @@ pub async fn select(settings: &RunSettings, images: &[bool]) -> Result<Backends,
     for selected in backends.selected() {
         check_network(settings, selected)?;
         check_limits(settings, selected)?;
+        rights::check(settings, selected.name, selected.backend.as_ref())?;
     }
     Ok(backends)
 }

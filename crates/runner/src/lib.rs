@@ -22,6 +22,7 @@ pub mod recorder;
 pub mod replay;
 pub mod report;
 pub mod repositories;
+pub mod rights;
 pub mod settings;
 pub mod signals;
 pub mod store;

@@ -45,6 +45,12 @@ pub struct Applied {
     pub unenforced: Vec<String>,
     /// User that commands run as: its number, in a container `user:group`.
     pub user: String,
+    /// Capabilities of the kernel that commands keep; all others are dropped where a container is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    /// Bytes of a `/tmp` in memory, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tmpfs: Option<u64>,
     /// Digest of the image, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,

@@ -37,7 +37,7 @@ pub struct Labels {
 /// What a backend can do, probed once by doing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Name used in flags and files: `local`, `bubblewrap`, `docker`.
+    /// Name used in flags and files: `local`, `bubblewrap`, `docker`, `podman`.
     pub backend: &'static str,
     /// Whether the network can be cut.
     pub network_isolation: bool,
@@ -49,6 +49,13 @@ pub struct Capabilities {
     pub pids_limit: bool,
     /// Whether disk use can be limited.
     pub disk_limit: bool,
+}
+
+impl Capabilities {
+    /// Whether its places are made of images, which may hold the repository.
+    pub fn has_images(&self) -> bool {
+        matches!(self.backend, "docker" | "podman")
+    }
 }
 
 /// What to start.
@@ -66,6 +73,8 @@ pub struct PlaceSpec {
     pub limits: Limits,
     /// Network asked for.
     pub network: Network,
+    /// What its programs may do.
+    pub rights: Rights,
     /// Files and directories of the host that must not be seen inside, where the backend can hide them. The repository's source is added by
     /// [`crate::Sandbox::start`].
     pub hidden: Vec<PathBuf>,
@@ -81,8 +90,33 @@ impl PlaceSpec {
             environment: Vec::new(),
             limits: Limits::default(),
             network: Network::None,
+            rights: Rights::default(),
             hidden: Vec::new(),
         }
+    }
+}
+
+/// What the programs of a place may do, where the backend makes places of images.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// User that they run as, `name`, `uid` or `uid:gid`; `None` is the image's own.
+    pub user: Option<String>,
+    /// Capabilities of the kernel that they keep, without `CAP_`; all others are dropped.
+    pub capabilities: Vec<String>,
+    /// Bytes of a `/tmp` in memory; `None` leaves it to the image's disk. It never gets more than half of the memory, less shared memory.
+    pub temporary: Option<u64>,
+}
+
+impl Rights {
+    /// What of them is asked for, in the names of [`Applied::unenforced`].
+    pub fn asked(&self) -> Vec<&'static str> {
+        let asked = [
+            ("user", self.user.is_some()),
+            ("capabilities", !self.capabilities.is_empty()),
+            ("tmpfs", self.temporary.is_some()),
+        ];
+        let asked = asked.into_iter().filter(|(_, asked)| *asked);
+        asked.map(|(name, _)| name).collect()
     }
 }
 

@@ -172,6 +172,10 @@ impl Context {
                 environment: self.environment.clone(),
                 limits: self.identity.sandbox_limits.clone(),
                 network: self.identity.network,
+                rights: self
+                    .identity
+                    .rights
+                    .of(&entry.row, self.image(entry).is_some()),
                 hidden: Vec::new(),
             },
             repository: origin,
@@ -235,7 +239,7 @@ impl Context {
 
     /// The image that sandboxes of the entry are made from: only containers have one.
     pub fn image<'a>(&self, entry: &'a Entry) -> Option<&'a dataset::images::Image> {
-        let contained = self.backend(entry).capabilities().backend == "docker";
+        let contained = self.backend(entry).capabilities().has_images();
         entry.image.as_ref().filter(|_| contained)
     }
 
@@ -305,7 +309,7 @@ pub(crate) fn started_with(init: &str, text: &str) -> String {
 
 /// Whether sandboxes of a backend may have a repository of their own.
 pub fn brings_repositories(backend: &dyn Backend) -> bool {
-    backend.capabilities().backend == "docker"
+    backend.capabilities().has_images()
 }
 
 /// A permit of `semaphore`, which is never closed.

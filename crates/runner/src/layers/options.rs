@@ -8,6 +8,7 @@ mod batch;
 mod images;
 mod model;
 mod patches;
+mod rights;
 mod sandbox;
 mod selection;
 
@@ -19,6 +20,7 @@ pub use batch::{Batch, Gates};
 pub use images::{Images, PullName};
 pub use model::Model;
 pub use patches::{Grading, PartialName, PatchName, Patches};
+pub use rights::Rights;
 pub use sandbox::{KeepName, Keeping, NetworkName, Sandbox, SandboxName};
 pub use selection::Selection;
 

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::rights::Rights;
+
 /// Sandbox backend asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,6 +98,9 @@ pub struct Identity {
     /// Platform of images, where it is not the engine's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// What programs in each sandbox may do, as far as the user says.
+    #[serde(default, skip_serializing_if = "Rights::is_empty")]
+    pub rights: Rights,
     /// Limits of each sandbox.
     pub sandbox_limits: SandboxLimits,
     /// Shell commands run once in each sandbox before the agent starts.
@@ -186,6 +191,7 @@ mod tests {
             network: Network::Full,
             image: None,
             platform: None,
+            rights: Rights::default(),
             sandbox_limits: SandboxLimits {
                 memory: None,
                 cpus: None,

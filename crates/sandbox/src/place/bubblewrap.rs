@@ -93,7 +93,7 @@ impl Confinement for Namespaces {
         spec: &PlaceSpec,
     ) -> Result<HostPlace, Error> {
         let settings = places.settings();
-        let mut unenforced = host::unenforced("bubblewrap", &spec.limits, settings)?;
+        let mut unenforced = host::unenforced("bubblewrap", spec, settings)?;
         let mut enforced = vec![String::from("filesystem")];
         let network = if capabilities.network_isolation {
             spec.network
@@ -128,6 +128,8 @@ impl Confinement for Namespaces {
                 enforced,
                 unenforced,
                 user: user(),
+                capabilities: Vec::new(),
+                tmpfs: None,
                 image: None,
             },
             environment: host::environment(HOME_INSIDE, TEMPORARY_INSIDE, &spec.environment),

@@ -18,6 +18,7 @@ mod labels;
 mod leftovers;
 mod limits;
 mod memory;
+mod podman;
 mod pull;
 mod state;
 mod stuck;
@@ -49,6 +50,7 @@ use self::container::Container;
 use self::image::{Image, Images, Source};
 use self::limits::Plan;
 use self::memory::Kills;
+use self::podman::Shortcomings;
 use self::sweeps::Sweeps;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
@@ -76,12 +78,6 @@ pub struct DockerSettings {
     pub configuration: Option<PathBuf>,
     /// Platform of images, `os/architecture`; `None` is the engine's own.
     pub platform: Option<String>,
-    /// User that commands run as, `name`, `uid` or `uid:gid`; `None` is the image's own.
-    pub user: Option<String>,
-    /// Capabilities that are kept, without `CAP_`; all others are dropped.
-    pub capabilities: Vec<String>,
-    /// Bytes of a `/tmp` in memory; `None` leaves it to the image's disk. It never gets more than half of the memory, less shared memory.
-    pub temporary: Option<u64>,
     /// Whether a limit that the user set and the engine cannot enforce is recorded instead of refused.
     pub best_effort_limits: bool,
 }
@@ -95,9 +91,6 @@ impl DockerSettings {
             pull: Pull::default(),
             configuration: None,
             platform: None,
-            user: None,
-            capabilities: Vec::new(),
-            temporary: None,
             best_effort_limits: false,
         }
     }
@@ -108,6 +101,8 @@ pub struct Docker {
     engine: bollard::Docker,
     settings: DockerSettings,
     capabilities: Capabilities,
+    /// What is missing where the engine is Podman.
+    podman: Option<Shortcomings>,
     processors: Option<f64>,
     platform: String,
     images: Images,
@@ -133,10 +128,18 @@ impl Docker {
                 error,
             )
         })?;
-        Ok(Self::new(engine, settings, &info))
+        let podman = podman::shortcomings(&engine, &info)
+            .await
+            .map_err(|failure| failure.starting("ask the engine whose it is"))?;
+        Ok(Self::new(engine, settings, &info, podman))
     }
 
-    fn new(engine: bollard::Docker, settings: DockerSettings, info: &SystemInfo) -> Self {
+    fn new(
+        engine: bollard::Docker,
+        settings: DockerSettings,
+        info: &SystemInfo,
+        podman: Option<Shortcomings>,
+    ) -> Self {
         let processors = info.ncpu.and_then(|number| i32::try_from(number).ok());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let platform = settings.platform.clone().unwrap_or_else(|| platform(info));
@@ -154,7 +157,8 @@ impl Docker {
             images,
             kills: Kills::listen(engine.clone()),
             engine,
-            capabilities: capabilities(info),
+            capabilities: capabilities(info, podman),
+            podman,
             processors: processors.map(f64::from),
             platform,
             storage: connect::storage(info),
@@ -262,10 +266,14 @@ impl Docker {
             &spec.limits,
             &self.capabilities,
             self.processors,
-            &self.settings,
+            self.settings.best_effort_limits,
         )?;
+        plan.size_memory_files(spec.rights.temporary);
+        if self.podman.is_some_and(|podman| podman.bounds) {
+            plan.give_up_bounds();
+        }
         loop {
-            let body = create::body(spec, image, &plan, workdir, &self.settings);
+            let body = create::body(spec, image, &plan, workdir, &self.settings.root);
             let options = CreateContainerOptionsBuilder::default()
                 .name(&id.0)
                 .platform(&self.platform)
@@ -282,6 +290,9 @@ impl Docker {
                 Err(failure) if plan.limits_disk() && failure.message().contains("storage-opt") => {
                     let explicit = spec.limits.disk.is_some_and(|limit| limit.explicit);
                     plan = plan.without_disk(explicit, self.settings.best_effort_limits)?;
+                    if self.podman.is_some_and(|podman| podman.bounds) {
+                        plan.give_up_bounds();
+                    }
                 }
                 Err(failure)
                     if failure.status() == Some(404)
@@ -386,7 +397,8 @@ impl Docker {
     }
 }
 
-fn capabilities(info: &SystemInfo) -> Capabilities {
+fn capabilities(info: &SystemInfo, podman: Option<Shortcomings>) -> Capabilities {
+    let groups = podman.is_none_or(|podman| !podman.groups);
     let driver = info.driver.as_deref().unwrap_or_default();
     // Whether the file system below was made with quotas shows only when a container is created.
     let on_xfs = info.driver_status.iter().flatten().any(|line| {
@@ -397,11 +409,11 @@ fn capabilities(info: &SystemInfo) -> Capabilities {
     let disk_limit = matches!(driver, "btrfs" | "zfs" | "devicemapper" | "windowsfilter")
         || (driver == "overlay2" && on_xfs);
     Capabilities {
-        backend: "docker",
+        backend: if podman.is_some() { "podman" } else { "docker" },
         network_isolation: true,
-        memory_limit: info.memory_limit != Some(false),
-        cpu_limit: info.cpu_cfs_quota != Some(false),
-        pids_limit: info.pids_limit != Some(false),
+        memory_limit: groups && info.memory_limit != Some(false),
+        cpu_limit: groups && info.cpu_cfs_quota != Some(false),
+        pids_limit: groups && info.pids_limit != Some(false),
         disk_limit,
     }
 }
@@ -427,6 +439,7 @@ fn applied(spec: &PlaceSpec, image: &Image, plan: Plan, report: Report) -> Resul
             ),
         });
     }
+    let tmpfs = plan.temporary;
     let (mut enforced, mut unenforced) = (plan.enforced, plan.unenforced);
     enforced.insert(0, String::from("filesystem"));
     if spec.network == Network::None {
@@ -442,6 +455,8 @@ fn applied(spec: &PlaceSpec, image: &Image, plan: Plan, report: Report) -> Resul
         enforced,
         unenforced,
         user: report.user(),
+        capabilities: spec.rights.capabilities.clone(),
+        tmpfs,
         image: Some(image.digest.clone()),
     })
 }

@@ -12,10 +12,10 @@ use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 
 use crate::error::Error;
-use crate::limits::{Applied, Limits};
+use crate::limits::Applied;
 use crate::place::directory;
 use crate::place::tree::{Program, Tree};
-use crate::place::{Channel, Files, Launch, Place, PlaceId, PlaceState, Processes};
+use crate::place::{Channel, Files, Launch, Place, PlaceId, PlaceSpec, PlaceState, Processes};
 
 pub use self::backend::HostBackend;
 pub(crate) use self::backend::{Confinement, HostPlaces};
@@ -52,9 +52,10 @@ impl HostSettings {
 /// When the user set one of them and did not ask for best effort.
 pub(crate) fn unenforced(
     backend: &str,
-    limits: &Limits,
+    spec: &PlaceSpec,
     settings: &HostSettings,
 ) -> Result<Vec<String>, Error> {
+    let limits = &spec.limits;
     let asked = [
         ("memory", limits.memory.map(|limit| limit.explicit)),
         ("cpus", limits.cpus.map(|limit| limit.explicit)),
@@ -74,6 +75,16 @@ pub(crate) fn unenforced(
             Some(_) => names.push(name.to_owned()),
             None => {}
         }
+    }
+    for name in spec.rights.asked() {
+        if !settings.best_effort_limits {
+            return Err(Error::Unsupported {
+                message: format!(
+                    "the {backend} sandbox has no choice of {name}: use docker, leave it out, or accept it as best effort"
+                ),
+            });
+        }
+        names.push(name.to_owned());
     }
     Ok(names)
 }

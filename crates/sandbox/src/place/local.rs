@@ -48,7 +48,7 @@ impl Confinement for Unconfined {
         _: &Capabilities,
         spec: &PlaceSpec,
     ) -> Result<HostPlace, Error> {
-        let limits = host::unenforced("local", &spec.limits, places.settings())?;
+        let limits = host::unenforced("local", spec, places.settings())?;
         let mut unenforced = vec![String::from("filesystem")];
         if spec.network == Network::None {
             unenforced.push(String::from("network"));
@@ -66,6 +66,8 @@ impl Confinement for Unconfined {
                 enforced: Vec::new(),
                 unenforced,
                 user: user(),
+                capabilities: Vec::new(),
+                tmpfs: None,
                 image: None,
             },
             environment: host::environment(&home, &text(TEMPORARY), &spec.environment),

@@ -58,17 +58,16 @@ async fn nothing_inside_has_rights_a_network_or_a_way_to_get_them() {
 
 #[tokio::test]
 async fn users_capabilities_and_directories_can_be_chosen() {
-    let chosen = Engine::settled("base", |settings| {
-        settings.user = Some("1000:1000".to_owned());
-        settings.capabilities = vec!["CHOWN".to_owned()];
-    });
-    let Some(engine) = chosen.await else {
+    let Some(engine) = Engine::with("base").await else {
         return;
     };
     let mut spec = engine.spec();
+    spec.rights.user = Some("1000:1000".to_owned());
+    spec.rights.capabilities = vec!["CHOWN".to_owned()];
     spec.workdir = Some("/some where".to_owned());
     let place = engine.start_as(&spec).await;
     assert_eq!(place.applied().user, "1000:1000");
+    assert_eq!(place.applied().capabilities, ["CHOWN"]);
     assert_eq!(place.workdir(), "/some where");
     let mut main = hold_main(&place).await;
     assert_eq!(ask(&mut main, "id -u; pwd").await, "1000");
@@ -167,18 +166,19 @@ async fn a_kill_for_memory_is_told_apart_from_others() {
 
 #[tokio::test]
 async fn temporary_files_in_memory_get_what_the_memory_allows() {
-    let sized = Engine::settled("busybox", |settings| settings.temporary = Some(1 << 30));
-    let Some(engine) = sized.await else {
+    let Some(engine) = Engine::with("busybox").await else {
         return;
     };
-    let spec = limited(
+    let mut spec = limited(
         &engine,
         Limits {
             memory: Some(limit(64 << 20, true)),
             ..limits()
         },
     );
+    spec.rights.temporary = Some(1 << 30);
     let place = engine.start_as(&spec).await;
+    assert_eq!(place.applied().tmpfs, Some(16 << 20));
     let mut main = hold_main(&place).await;
     let filled = "head -c 100000000 /dev/zero >/tmp/x; echo $?; wc -c </tmp/x";
     let (said, _) = say(&place, filled).await;

@@ -127,6 +127,7 @@ impl Stage {
                 environment: context::environment(secrets),
                 limits: identity.sandbox_limits.clone(),
                 network: identity.network,
+                rights: identity.rights.alone(),
                 hidden: Vec::new(),
             },
             repository: Origin::Host(prepared),

@@ -10,9 +10,10 @@ use super::set;
 use crate::cli::error::Error;
 use crate::layers::Resolved;
 use crate::layers::options::{
-    Acting, Agent, NetworkName, Options, PatchName, Patches, Sandbox, SandboxName,
+    self, Acting, Agent, NetworkName, Options, PatchName, Patches, Sandbox, SandboxName,
 };
 use crate::layers::values::{Amount, Cap, Count, Pair};
+use crate::rights::Rights;
 use crate::settings::{Identity, PatchKind, PathRules, Prompts, SandboxChoice};
 
 /// Settings that change outcomes, for the model called `name`.
@@ -47,6 +48,7 @@ pub(super) fn identity(
         network: network(sandbox)?,
         image: sandbox.images.image.clone(),
         platform: sandbox.images.platform.clone(),
+        rights: rights(&sandbox.rights)?,
         sandbox_limits: sandbox_limits(resolved, sandbox),
         setup_commands: sandbox.setup_command.clone().unwrap_or_default(),
         environment_sha256,
@@ -115,6 +117,41 @@ fn sandbox_choice(sandbox: &Sandbox) -> Result<SandboxChoice, Error> {
         SandboxName::Bubblewrap => SandboxChoice::Bubblewrap,
         SandboxName::Docker => SandboxChoice::Docker,
         SandboxName::Auto => SandboxChoice::Auto,
+    })
+}
+
+/// What programs may do, as far as the user says; capabilities are named as the kernel does, in one order.
+fn rights(given: &options::Rights) -> Result<Rights, Error> {
+    let named = |name: &String| {
+        let upper = name.trim().to_ascii_uppercase();
+        let name = upper.strip_prefix("CAP_").unwrap_or(&upper);
+        let sound = name
+            .bytes()
+            .all(|byte| byte == b'_' || byte.is_ascii_uppercase());
+        if name.is_empty() || !sound {
+            return Err(Error::usage(
+                format!("`{upper}` is no capability"),
+                "capabilities are named as in capabilities(7): CHOWN, SYS_PTRACE",
+            ));
+        }
+        Ok(name.to_owned())
+    };
+    let capabilities = match &given.cap_add {
+        None => None,
+        Some(names) => {
+            let mut names: Vec<String> = names.iter().map(named).collect::<Result<_, _>>()?;
+            names.retain(|name| name != "NONE");
+            names.sort();
+            names.dedup();
+            Some(names)
+        }
+    };
+    Ok(Rights {
+        user: given.sandbox_user.clone(),
+        capabilities,
+        tmpfs: given
+            .tmpfs
+            .map(|size| size.limit().map_or(0, |size| size.0)),
     })
 }
 

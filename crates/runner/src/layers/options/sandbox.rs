@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::{Deserialize, Serialize};
 
-use super::Images;
+use super::{Images, Rights};
 use crate::layers::values::{Amount, Cap, Count, Pair, Size, Span, one_or_many, pairs};
 
 /// Sandbox backends that can be asked for.
@@ -76,6 +76,10 @@ pub struct Sandbox {
     #[arg(long, value_name = "NETWORK")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkName>,
+    /// What programs may do.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub rights: Rights,
     /// Variable set inside the sandbox; nothing of your own environment gets in
     #[arg(long, value_name = "NAME=VALUE")]
     #[serde(with = "pairs", skip_serializing_if = "Option::is_none")]

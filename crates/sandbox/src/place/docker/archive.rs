@@ -72,9 +72,7 @@ pub(super) async fn get(docker: &Docker, container: &str, at: &str) -> Result<Ar
 
 /// Whoever asks for a path that is not there can act on it.
 fn refusal(failure: Failure, operation: &str, at: &str) -> Error {
-    let missing =
-        failure.status() == Some(404) && !failure.message().contains("No such container:");
-    if missing {
+    if failure.is_missing_file() {
         return Error::Refused(format!("there is no {at} in the sandbox"));
     }
     failure.losing(format!("{operation} {at} in the sandbox"))

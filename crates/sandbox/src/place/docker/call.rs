@@ -6,6 +6,7 @@ use std::time::Duration;
 use bollard::errors::Error as Answer;
 use tokio::time::{Instant, timeout_at};
 
+use super::podman;
 use crate::error::{Cause, Error};
 
 /// Why a call brought nothing.
@@ -48,6 +49,24 @@ impl Failure {
             Self::Engine(Answer::DockerStreamError { error }) => error,
             Self::Engine(_) | Self::Late => "",
         }
+    }
+
+    /// Whether the container does not run, or is being removed.
+    pub(super) fn is_not_running(&self) -> bool {
+        self.status() == Some(409) || podman::says_not_running(self.message())
+    }
+
+    /// Whether what was given as the name of an image is none.
+    pub(super) fn is_bad_name(&self) -> bool {
+        self.status() == Some(400) || podman::says_bad_name(self.message())
+    }
+
+    /// Whether there is no such file in a container that is there.
+    pub(super) fn is_missing_file(&self) -> bool {
+        let message = self.message();
+        self.status() == Some(404)
+            && !message.contains("No such container:")
+            && !podman::says_no_container(message)
     }
 
     fn is_full_disk(&self) -> bool {

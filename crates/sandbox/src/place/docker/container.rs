@@ -83,7 +83,7 @@ pub(super) async fn bring_up(
         .build();
     let attached = call::by(until, docker.attach_container(name, Some(options)))
         .await
-        .map_err(|failure| failure.starting(operation()))?;
+        .map_err(|failure| not_started(failure, operation()))?;
     call::by(
         until,
         docker.start_container(name, None::<StartContainerOptions>),
@@ -253,7 +253,7 @@ impl Container {
         match killed {
             Ok(()) => self.wait_for_end(deadline).await,
             // It was not running any more.
-            Err(failure) if failure.status() == Some(409) => Ok(()),
+            Err(failure) if failure.is_not_running() => Ok(()),
             Err(failure) => {
                 Err(failure.losing(format!("end the processes of the sandbox {}", self.name())))
             }

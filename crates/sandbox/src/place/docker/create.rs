@@ -1,10 +1,12 @@
 //! What the engine is asked to create.
 
+use std::path::Path;
+
 use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig};
 
 use super::image::Image;
 use super::limits::Plan;
-use super::{DockerSettings, boot, labels};
+use super::{boot, labels};
 use crate::limits::Network;
 use crate::place::{PlaceSpec, host};
 
@@ -17,8 +19,9 @@ pub(super) fn body(
     image: &Image,
     plan: &Plan,
     workdir: &str,
-    settings: &DockerSettings,
+    root: &Path,
 ) -> ContainerCreateBody {
+    let kept = &spec.rights.capabilities;
     let mut host = HostConfig {
         network_mode: match spec.network {
             Network::None => Some(String::from("none")),
@@ -32,7 +35,7 @@ pub(super) fn body(
         // With an init a single signal ends the container.
         init: Some(false),
         cap_drop: Some(vec![String::from("ALL")]),
-        cap_add: (!settings.capabilities.is_empty()).then(|| settings.capabilities.clone()),
+        cap_add: (!kept.is_empty()).then(|| kept.clone()),
         security_opt: Some(vec![String::from("no-new-privileges")]),
         ..HostConfig::default()
     };
@@ -40,7 +43,7 @@ pub(super) fn body(
     ContainerCreateBody {
         hostname: Some(HOSTNAME.to_owned()),
         image: Some(image.id.clone()),
-        user: settings.user.clone(),
+        user: spec.rights.user.clone(),
         working_dir: Some(workdir.to_owned()),
         // The image's own command goes with its entry point.
         entrypoint: Some(
@@ -49,7 +52,7 @@ pub(super) fn body(
                 .to_vec(),
         ),
         env: Some(environment(spec, image)),
-        labels: Some(labels::of(&spec.labels, &settings.root)),
+        labels: Some(labels::of(&spec.labels, root)),
         healthcheck: Some(HealthConfig {
             test: Some(vec![String::from("NONE")]),
             ..HealthConfig::default()

@@ -246,7 +246,7 @@ async fn inspect(docker: &Docker, name: &str) -> Result<Option<Image>, Trouble> 
     match call::within(ANSWER, docker.inspect_image(name)).await {
         Ok(found) => Ok(Some(Image::new(name, found))),
         Err(failure) if failure.status() == Some(404) => Ok(None),
-        Err(failure) if failure.status() == Some(400) => Err(Trouble::Refused {
+        Err(failure) if failure.is_bad_name() => Err(Trouble::Refused {
             problem: failure.to_string(),
             hint: String::from(
                 "write it as `registry/name:tag` or `name@sha256:…`, in small letters",

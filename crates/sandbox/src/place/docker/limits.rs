@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use bollard::models::{HostConfig, ResourcesUlimits};
 
-use super::DockerSettings;
 use crate::error::Error;
 use crate::limits::{Limit, Limits};
 use crate::place::Capabilities;
@@ -23,7 +22,7 @@ pub(super) struct Plan {
     /// Bytes of one file, where the disk as a whole cannot be limited.
     file_size: Option<u64>,
     shared_memory: u64,
-    temporary: Option<u64>,
+    pub(super) temporary: Option<u64>,
     pub(super) enforced: Vec<String>,
     pub(super) unenforced: Vec<String>,
 }
@@ -37,13 +36,13 @@ impl Plan {
         limits: &Limits,
         can: &Capabilities,
         processors: Option<f64>,
-        settings: &DockerSettings,
+        best_effort: bool,
     ) -> Result<Self, Error> {
         let mut plan = Self::default();
-        plan.memory = plan.take("memory", limits.memory, can.memory_limit, settings)?;
-        plan.cpus = plan.take("cpus", limits.cpus, can.cpu_limit, settings)?;
-        plan.pids = plan.take("pids", limits.pids, can.pids_limit, settings)?;
-        plan.disk = plan.take("disk", limits.disk, can.disk_limit, settings)?;
+        plan.memory = plan.take("memory", limits.memory, can.memory_limit, best_effort)?;
+        plan.cpus = plan.take("cpus", limits.cpus, can.cpu_limit, best_effort)?;
+        plan.pids = plan.take("pids", limits.pids, can.pids_limit, best_effort)?;
+        plan.disk = plan.take("disk", limits.disk, can.disk_limit, best_effort)?;
         // The engine refuses more processors than it has; only the user's own number is worth an error.
         if let (Some(cpus), Some(has), Some(false)) = (
             plan.cpus,
@@ -56,7 +55,7 @@ impl Plan {
             plan.file_size = Some(limit.value);
             plan.enforced.push(String::from("file_size"));
         }
-        plan.size_memory_files(settings.temporary);
+        plan.size_memory_files(None);
         Ok(plan)
     }
 
@@ -65,7 +64,7 @@ impl Plan {
         name: &str,
         limit: Option<Limit<T>>,
         can: bool,
-        settings: &DockerSettings,
+        best_effort: bool,
     ) -> Result<Option<T>, Error> {
         match limit {
             None => Ok(None),
@@ -73,7 +72,7 @@ impl Plan {
                 self.enforced.push(name.to_owned());
                 Ok(Some(limit.value))
             }
-            Some(limit) if limit.explicit && !settings.best_effort_limits => Err(cannot(name)),
+            Some(limit) if limit.explicit && !best_effort => Err(cannot(name)),
             Some(_) => {
                 self.unenforced.push(name.to_owned());
                 Ok(None)
@@ -82,7 +81,7 @@ impl Plan {
     }
 
     /// Files in memory are nobody's to kill for: together they get half of it at most.
-    fn size_memory_files(&mut self, temporary: Option<u64>) {
+    pub(super) fn size_memory_files(&mut self, temporary: Option<u64>) {
         let half = self.memory.map(|memory| memory / 2);
         self.shared_memory = half.map_or(SHARED_MEMORY, |half| SHARED_MEMORY.min(half / 2));
         self.temporary =
@@ -103,6 +102,15 @@ impl Plan {
         plan.enforced.push(String::from("file_size"));
         plan.unenforced.push(String::from("disk"));
         Ok(plan)
+    }
+
+    /// Without bounds of single files: the engine drops them.
+    pub(super) fn give_up_bounds(&mut self) {
+        self.file_size = None;
+        let bound = self.enforced.iter().position(|name| name == "file_size");
+        if let Some(index) = bound {
+            self.unenforced.push(self.enforced.remove(index));
+        }
     }
 
     /// Whether the disk is limited.
@@ -180,16 +188,10 @@ mod tests {
         }
     }
 
-    fn settings() -> DockerSettings {
-        DockerSettings {
-            temporary: Some(1 << 30),
-            ..DockerSettings::new("/nowhere")
-        }
-    }
-
     #[test]
     fn files_in_memory_get_half_of_it() {
-        let plan = Plan::new(&limits(false), &capabilities(true), Some(2.0), &settings()).unwrap();
+        let mut plan = Plan::new(&limits(false), &capabilities(true), Some(2.0), false).unwrap();
+        plan.size_memory_files(Some(1 << 30));
         let mut host = HostConfig::default();
         plan.write(&mut host);
         assert_eq!(host.memory_swap, host.memory);
@@ -201,19 +203,19 @@ mod tests {
 
     #[test]
     fn a_disk_that_cannot_be_limited_is_recorded_or_refused() {
-        let refused = Plan::new(&limits(true), &capabilities(false), None, &settings());
+        let refused = Plan::new(&limits(true), &capabilities(false), None, false);
         assert!(refused.unwrap_err().to_string().contains("disk"));
-        let plan = Plan::new(&limits(false), &capabilities(false), None, &settings()).unwrap();
+        let plan = Plan::new(&limits(false), &capabilities(false), None, false).unwrap();
         assert_eq!(plan.unenforced, ["disk"]);
         let mut host = HostConfig::default();
         plan.write(&mut host);
         assert_eq!(host.storage_opt, None);
         assert!(host.ulimits.unwrap().contains(&bound("fsize", 1 << 30)));
-        let asked = Plan::new(&limits(true), &capabilities(true), None, &settings()).unwrap();
+        let asked = Plan::new(&limits(true), &capabilities(true), None, false).unwrap();
         assert!(asked.without_disk(true, false).is_err());
         assert_eq!(asked.without_disk(true, true).unwrap(), {
             let mut expected =
-                Plan::new(&limits(false), &capabilities(false), None, &settings()).unwrap();
+                Plan::new(&limits(false), &capabilities(false), None, false).unwrap();
             expected.cpus = asked.cpus;
             expected
         });
