@@ -75,7 +75,7 @@ impl Naming {
         let by_rule = family.image.as_deref();
         // A row that lacks what the rule needs has no image by it.
         let name = by_rule.and_then(|rule| template::fill(rule, row).ok());
-        Ok(name.map(|name| (lower_repository(&name), Origin::Rule(family.name.clone()))))
+        Ok(name.map(|name| (lower_repository(&name), Origin::Family(family.name.clone()))))
     }
 }
 

@@ -4,10 +4,13 @@
 //! [`parse`] finds the tests in it, [`verdict::verdict`] says what they mean, and [`official`] says it in the official harness's words.
 
 pub mod bucket;
+pub mod directives;
 pub mod eval_script;
 pub mod log;
+mod near;
 pub mod official;
 pub mod parse;
+pub mod rules;
 pub mod spec;
 pub mod stats;
 pub mod verdict;
@@ -15,5 +18,6 @@ pub mod verdict;
 pub use eval_script::wrap;
 pub use log::LogParts;
 pub use parse::{Parsed, Parser, TestResult, UnknownParser, parser};
-pub use spec::{SpecError, TestPaths, spec, test_paths};
+pub use rules::{Rules, RulesError};
+pub use spec::{Resolved, SpecError, TestPaths, resolve, test_paths};
 pub use verdict::{Evidence, verdict};

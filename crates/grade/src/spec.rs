@@ -1,80 +1,107 @@
-//! What grading one instance needs, out of its answer key.
+//! What grading one instance needs, out of its row and the rules for its repository.
+//!
+//! The script is the row's own (`eval_script`), else made of the row's commands (`install_config`, `test_cmds`, `run_script`, `test_cmd`), else
+//! of those that the rules have. The parser and the way to count are the row's, else the rules'. What comes from where is told along.
+
+mod error;
+mod parser;
+mod row;
+mod script;
 
 use std::collections::BTreeSet;
 
 use patch::{ParseError, PatchPath};
-use schema::grading::{EvalType, GradingSpec};
-use schema::instance::AnswerKey;
+use schema::grading::{EvalType, GradingSpec, Origin, Provenance};
+use schema::instance::{AnswerKey, Instance};
 
-use crate::log::START;
-use crate::parse::{UnknownParser, parser};
+use crate::rules::{Found, Rules};
 
-/// Why an instance cannot be graded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
-    /// The row lacks a field.
-    #[error("read grading data: the row has no {field}")]
-    Missing {
-        /// Name of the field as datasets spell it.
-        field: &'static str,
-    },
-    /// The row's `eval_type` is none that we know.
-    #[error("read grading data: unknown eval_type `{0}` (known: pass_and_fail, fail_only)")]
-    EvalType(String),
-    /// The row names a parser that we do not have.
-    #[error("read grading data")]
-    Parser(#[from] UnknownParser),
+pub use error::SpecError;
+
+/// A specification, and where its parts come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// What grading needs.
+    pub spec: GradingSpec,
+    /// Where its parts come from.
+    pub provenance: Provenance,
 }
 
-/// Takes the grading data out of an answer key.
+/// Finds out how an instance is graded.
 ///
 /// # Errors
-/// A field that grading needs is missing or unknown.
-pub fn spec(answer: &AnswerKey) -> Result<GradingSpec, SpecError> {
-    let eval_script = present(answer.eval_script.as_ref(), "eval_script")?;
-    let log_parser = present(answer.log_parser.as_ref(), "log_parser")?;
-    parser(&log_parser)?;
+/// What grading needs is missing, or is none that we know: the first missing piece is named.
+pub fn resolve(
+    instance: &Instance,
+    answer: &AnswerKey,
+    rules: &Rules,
+) -> Result<Resolved, SpecError> {
     if answer.fail_to_pass.is_empty() && answer.pass_to_pass.is_empty() {
         return Err(SpecError::Missing {
             field: "FAIL_TO_PASS",
         });
     }
-    let test_patch = answer
-        .test_patch
-        .clone()
-        .filter(|patch| !patch.trim().is_empty() && !applies_test_patch(&eval_script));
-    Ok(GradingSpec {
-        eval_script,
-        log_parser,
-        test_patch,
-        fail_to_pass: answer.fail_to_pass.clone(),
-        pass_to_pass: answer.pass_to_pass.clone(),
-        eval_type: eval_type(answer)?,
-        timeout_seconds: answer.eval_timeout,
-        ..GradingSpec::default()
+    let case = Case::new(instance, answer, rules);
+    let script = script::script(&case)?;
+    let (log_parser, parser_origin) = parser::parser(&case)?;
+    let (eval_type, type_origin) = eval_type(&case)?;
+    let timeout_seconds = answer.eval_timeout.or_else(|| {
+        let found = case.found.as_ref().ok()?;
+        found.settings.timeout_seconds
+    });
+    Ok(Resolved {
+        spec: GradingSpec {
+            instance_id: instance.id.to_string(),
+            version: instance.version.clone().unwrap_or_default(),
+            eval_script: script.text,
+            log_parser,
+            test_patch: script.test_patch,
+            fail_to_pass: answer.fail_to_pass.clone(),
+            pass_to_pass: answer.pass_to_pass.clone(),
+            eval_type,
+            timeout_seconds,
+            ..GradingSpec::default()
+        },
+        provenance: Provenance {
+            eval_script: script.origin,
+            log_parser: parser_origin,
+            eval_type: type_origin,
+        },
     })
 }
 
-fn present(field: Option<&String>, name: &'static str) -> Result<String, SpecError> {
-    field
-        .filter(|text| !text.trim().is_empty())
-        .cloned()
-        .ok_or(SpecError::Missing { field: name })
+/// One row with the rules that are for it.
+struct Case<'a> {
+    instance: &'a Instance,
+    answer: &'a AnswerKey,
+    found: Result<Found, SpecError>,
 }
 
-/// Scripts of the official harness carry the test patch in themselves.
-fn applies_test_patch(eval_script: &str) -> bool {
-    eval_script.contains("git apply") || eval_script.contains(START)
+impl<'a> Case<'a> {
+    fn new(instance: &'a Instance, answer: &'a AnswerKey, rules: &Rules) -> Self {
+        let version = instance.version.as_deref();
+        let found = rules
+            .find(row::shape(instance, answer), &instance.repo, version)
+            .map_err(|unruled| SpecError::unruled(instance, unruled));
+        Self {
+            instance,
+            answer,
+            found,
+        }
+    }
 }
 
-fn eval_type(answer: &AnswerKey) -> Result<EvalType, SpecError> {
-    match answer
-        .extra
-        .get("eval_type")
-        .and_then(|value| value.as_str())
-    {
-        None | Some("pass_and_fail") => Ok(EvalType::PassAndFail),
-        Some("fail_only") => Ok(EvalType::FailOnly),
+fn eval_type(case: &Case<'_>) -> Result<(EvalType, Origin), SpecError> {
+    const FIELD: &str = "eval_type";
+    let in_rules = || {
+        let found = case.found.as_ref().ok()?;
+        Some((found.settings.eval_type?, found.origin.clone()))
+    };
+    let row = || Origin::Row(FIELD.to_owned());
+    match row::text(case.answer, FIELD)? {
+        None => Ok(in_rules().unwrap_or((EvalType::default(), Origin::Default))),
+        Some("pass_and_fail") => Ok((EvalType::PassAndFail, row())),
+        Some("fail_only") => Ok((EvalType::FailOnly, row())),
         Some(other) => Err(SpecError::EvalType(other.to_owned())),
     }
 }
@@ -94,6 +121,10 @@ pub struct TestPaths {
 /// The test patch cannot be read.
 pub fn test_paths(answer: &AnswerKey) -> Result<TestPaths, ParseError> {
     let patch = patch::parse(answer.test_patch.as_deref().unwrap_or_default().as_bytes())?;
+    Ok(paths_of(&patch))
+}
+
+fn paths_of(patch: &patch::Patch) -> TestPaths {
     let before = patch.files.iter().filter_map(|file| file.old_path());
     let restore: BTreeSet<PatchPath> = before.cloned().collect();
     let after = patch.files.iter().filter_map(|file| file.new_path());
@@ -101,5 +132,5 @@ pub fn test_paths(answer: &AnswerKey) -> Result<TestPaths, ParseError> {
         .filter(|path| !restore.contains(*path))
         .cloned()
         .collect();
-    Ok(TestPaths { restore, remove })
+    TestPaths { restore, remove }
 }

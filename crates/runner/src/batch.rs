@@ -25,6 +25,7 @@ use crate::error::{At, Error, chain};
 use crate::grading;
 use crate::lease::REMOVAL_LIMIT;
 use crate::plan::{self, GradeJob, Job, Plan, PlanRow, Request};
+use crate::rules;
 use crate::settings::{ResumeMode, RunSettings};
 use crate::signals::Signals;
 use crate::store::derived::{self, PredictionRules};
@@ -262,13 +263,18 @@ fn images(settings: &RunSettings, rows: &[Row]) -> Result<Vec<bool>, Error> {
 
 /// Which rows can be graded; when they are to be and none can, that is an error.
 fn gradable_rows(settings: &RunSettings, rows: &[Row]) -> Result<Gradable, Error> {
-    let specs: Vec<_> = rows.iter().map(|row| grade::spec(&row.answer)).collect();
-    let flags: Vec<bool> = specs.iter().map(Result::is_ok).collect();
+    let rules = rules::read(settings.operation.repository_rules.as_deref())?;
+    // What is found is not kept: a script may hold megabytes of patch.
+    let checks: Vec<_> = rows
+        .iter()
+        .map(|row| grade::resolve(&row.instance, &row.answer, &rules).map(drop))
+        .collect();
+    let flags: Vec<bool> = checks.iter().map(Result::is_ok).collect();
     let bad = flags.iter().filter(|good| !**good).count();
-    let first = specs
+    let first = checks
         .into_iter()
         .zip(rows)
-        .find_map(|(spec, row)| spec.err().map(|error| (error, row)));
+        .find_map(|(check, row)| check.err().map(|error| (error, row)));
     let Some((error, row)) = first.filter(|_| settings.operation.grade) else {
         return Ok(Gradable {
             rows: flags,
@@ -283,7 +289,7 @@ fn gradable_rows(settings: &RunSettings, rows: &[Row]) -> Result<Gradable, Error
     if bad == rows.len() {
         return Err(Error::Settings {
             message: what,
-            hint: Some("grading needs rows with eval_script, log_parser, FAIL_TO_PASS and PASS_TO_PASS; leave out --grade to solve without it".to_owned()),
+            hint: Some(grading_hint(&error)),
             source: Some(Box::new(error)),
         });
     }
@@ -291,6 +297,14 @@ fn gradable_rows(settings: &RunSettings, rows: &[Row]) -> Result<Gradable, Error
         rows: flags,
         warning: Some(format!("{what}: {}", chain(&error))),
     })
+}
+
+fn grading_hint(error: &grade::SpecError) -> String {
+    let otherwise = "leave out --grade to solve without it";
+    match error.hints().into_iter().next() {
+        Some(hint) => format!("{hint}, or {otherwise}"),
+        None => otherwise.to_owned(),
+    }
 }
 
 fn policy(settings: &RunSettings, gradable: Vec<bool>) -> Policy {

@@ -65,7 +65,10 @@ impl Grading<'_> {
         reports: &Reports,
     ) -> Result<Option<Verdict>, Failure> {
         let entry = context.entry(job.row)?;
-        let spec = grade::spec(&entry.row.answer).map_err(|error| ungradable(&error))?;
+        let row = &entry.row;
+        let spec = grade::resolve(&row.instance, &row.answer, &context.rules)
+            .map_err(|error| ungradable(&error))?
+            .spec;
         let directory = context.run.attempt(&job.key).grading(job.grading);
         fs::create_dir_all(&directory)
             .map_err(|error| Failure::file("create", &directory, &error))?;

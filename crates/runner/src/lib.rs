@@ -23,6 +23,7 @@ pub mod replay;
 pub mod report;
 pub mod repositories;
 pub mod rights;
+pub mod rules;
 pub mod settings;
 pub mod signals;
 pub mod store;

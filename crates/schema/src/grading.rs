@@ -41,15 +41,15 @@ pub enum Origin {
     Given,
     /// The row has it, in this field.
     Row(String),
-    /// A file about the row's repository has it.
-    Table {
-        /// The file: its path, or `built-in:` and its name.
+    /// Rules for the row's repository have it.
+    Rules {
+        /// Their file: its path, or `built-in:` and its name.
         file: String,
-        /// Version of the project that the entry is for; `None` where one entry is for all.
+        /// Version of the project that they name; `None` where they hold for every version.
         version: Option<String>,
     },
-    /// The rule of the dataset's family, named here.
-    Rule(String),
+    /// What the dataset's family has in common, which is named here.
+    Family(String),
     /// Nothing says it, so the usual applies.
     Default,
 }
@@ -59,15 +59,15 @@ impl std::fmt::Display for Origin {
         match self {
             Self::Given => f.write_str("as given"),
             Self::Row(field) => write!(f, "by the row's `{field}`"),
-            Self::Table {
+            Self::Rules {
                 file,
                 version: Some(version),
-            } => write!(f, "by {file}, version {version}"),
-            Self::Table {
+            } => write!(f, "by {file} for version {version}"),
+            Self::Rules {
                 file,
                 version: None,
             } => write!(f, "by {file}"),
-            Self::Rule(family) => write!(f, "by the rule of {family}"),
+            Self::Family(family) => write!(f, "by the rule of {family}"),
             Self::Default => f.write_str("by default"),
         }
     }

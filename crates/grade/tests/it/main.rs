@@ -11,4 +11,6 @@ mod properties;
 #[cfg(test)]
 mod reports;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod specs;

@@ -83,6 +83,8 @@ pub struct Context {
     pub backends: Backends,
     /// Holds starts back while there is no room.
     pub disk: DiskGate,
+    /// How the tests of repositories are run, for rows that do not say it.
+    pub rules: grade::Rules,
     /// Prepared repositories.
     pub repositories: Arc<Repositories>,
     /// Sandboxes that stand.

@@ -19,6 +19,7 @@ use crate::error::{At, Error};
 use crate::lease::Leases;
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
+use crate::rules;
 use crate::settings::{Operation, RunSettings, SandboxChoice};
 use crate::store::RunDirectory;
 
@@ -64,6 +65,7 @@ pub(super) fn context(
         classes: Arc::new(context::path_classes(&identity.paths)?),
         disk: disk_gate(&operation, run, &root, &backends),
         backends,
+        rules: rules::read(settings.operation.repository_rules.as_deref())?,
         repositories,
         leases: Arc::new(Leases::default()),
         permits: Permits {
@@ -159,7 +161,7 @@ pub(crate) fn image_of(settings: &RunSettings, row: &Row) -> Result<Option<Image
     })?;
     let optional = settings.identity.sandbox != SandboxChoice::Docker
         && settings.operation.repositories.is_some();
-    let by_rule = |image: &Image| matches!(image.origin, Origin::Rule(_));
+    let by_rule = |image: &Image| matches!(image.origin, Origin::Family(_));
     Ok(image.filter(|image| !(optional && by_rule(image))))
 }
 

@@ -37,7 +37,8 @@ pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Resul
     let options = resolved.options()?;
     let work = async {
         if command.target.is_dir() {
-            grade_run(command, &resolved, &options, started, printer).await
+            // The settings of two runs are a lot to hold in place.
+            Box::pin(grade_run(command, &resolved, &options, started, printer)).await
         } else {
             grade_predictions(command, &resolved, &options, started, printer).await
         }
@@ -92,6 +93,11 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
         grade_timeout: newest.of("grade_timeout", given.grade_timeout, own.grade_timeout),
+        repository_rules: newest.of(
+            "repository_rules",
+            given.repository_rules,
+            own.repository_rules,
+        ),
         max_infra_failures: newest.of(
             "max_infra_failures",
             given.max_infra_failures,

@@ -63,13 +63,14 @@ pub struct Options {
 const FILE_ONLY: [&str; 1] = ["headers"];
 
 /// Keys whose value is a path, relative to the file that names it.
-pub(crate) const PATHS: [&str; 8] = [
+pub(crate) const PATHS: [&str; 9] = [
     "dataset",
     "ids_file",
     "out",
     "prices",
     "prompt",
     "repos",
+    "repository_rules",
     "scratch",
     "system_prompt",
 ];

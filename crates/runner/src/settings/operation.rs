@@ -89,6 +89,9 @@ pub struct Operation {
     /// Time for one evaluation script, where the row says nothing.
     #[serde(with = "seconds")]
     pub grade_timeout: Duration,
+    /// File or directory that says how the tests of repositories are run, besides the built-in rules.
+    #[serde(default)]
+    pub repository_rules: Option<PathBuf>,
     /// What becomes of failed and cancelled instances in the predictions.
     pub partial: PartialPatches,
     /// What to do with a run directory that exists.

@@ -77,6 +77,62 @@ fn patches_are_judged_by_the_rows_own_tests_in_a_fresh_sandbox() {
 }
 
 #[test]
+fn rows_without_a_script_are_graded_by_the_users_rules() {
+    let mut fixture = Fixture::new(3);
+    for index in 0..3 {
+        fixture.change(index, "eval_script", Value::Null);
+        fixture.change(index, "log_parser", Value::Null);
+        fixture.change(
+            index,
+            "test_patch",
+            json!("diff --git a/check.sh b/check.sh\nnew file mode 100644\n--- /dev/null\n+++ b/check.sh\n@@ -0,0 +1,2 @@\n+test -f built && grep -q good value.txt && echo 'ok 1 - value' || echo 'not ok 1 - value'\n+test -f keep.txt && echo 'ok 2 - keep' || echo 'not ok 2 - keep'\n"),
+        );
+    }
+    fixture.script_of(0, &["echo good > value.txt"]);
+    fixture.script_of(1, &["echo other > value.txt"]);
+    // Neither a file in the place of one of the tests nor an installation that makes one counts.
+    fixture.script_of(
+        2,
+        &["echo other > value.txt; echo \"echo 'ok 1 - value'; echo 'ok 2 - keep'\" > check.sh; cp check.sh install.sh"],
+    );
+    let flags = ["--model", "script:scripts", "--grade"];
+    let said = fixture.run(&flags);
+    assert_eq!(said.code, 2, "{}", said.all());
+    assert!(
+        said.err
+            .contains("there are no rules for the repository `tiny/tiny`")
+            && said.err.contains("--repository-rules FILE"),
+        "{}",
+        said.err
+    );
+    fixture.place.write(
+        "rules/tiny.toml",
+        "repository = 'tiny/tiny'\nlog_parser = 'tap'\ntests = 'files'\ninstall = \"touch built; [ ! -f install.sh ] || cp install.sh check.sh\"\ntest_command = 'bash'\n",
+    );
+    let said = fixture.run(&[&flags[..], &["--repository-rules", "rules"]].concat());
+    assert_eq!(said.code, 0, "{}", said.all());
+    let resolved: Vec<bool> = grades(&fixture)
+        .iter()
+        .map(|(_, grade)| grade.resolved)
+        .collect();
+    assert_eq!(resolved, [true, false, false]);
+    assert_eq!(verdict(&fixture, 2, 1).fail_to_pass.failure, ["value"]);
+    fixture.place.write(
+        "rules/tiny.toml",
+        "repository = 'tiny/tiny'\ntest_comand = 'bash'\n",
+    );
+    let said = fixture.grade(&["--only", "all", "--repository-rules", "rules/tiny.toml"]);
+    assert_eq!(said.code, 2, "{}", said.all());
+    assert!(
+        said.err.contains("unknown key `test_comand`")
+            && said.err.contains("is test_command meant?"),
+        "{}",
+        said.err
+    );
+    fixture.assert_clean();
+}
+
+#[test]
 fn a_script_that_takes_too_long_is_judged_by_what_it_printed() {
     let mut fixture = Fixture::new(1);
     fixture.script(&["echo good > value.txt"]);

@@ -11,7 +11,7 @@ fn a_dry_run_says_which_image_and_why() {
     fixture.change(1, "docker_image", json!("named/by-row:1"));
     let said = fixture.run(&["--dry-run", "--image-mirror", "mirror.test:5000/hub"]);
     assert_eq!(said.code, 0, "{}", said.all());
-    let line = "tiny__tiny-001 s1-a1 (new, image mirror.test:5000/hub/named/by-row:1 by the row's `image`)";
+    let line = "tiny__tiny-001 s1-a1 (new, image mirror.test:5000/hub/named/by-row:1 by the row's `docker_image`)";
     assert!(said.out.contains(line), "{}", said.all());
     assert!(
         said.out.contains("tiny__tiny-000 s1-a1 (new)"),

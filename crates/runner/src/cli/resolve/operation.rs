@@ -55,6 +55,7 @@ pub(super) fn operation(
         grade: set("grade", patches.grade)?,
         grade_workers: at_least_one("grade-workers", grade_workers)?,
         grade_timeout: set("grade_timeout", grading.grade_timeout)?.0,
+        repository_rules: grading.repository_rules.clone(),
         partial: match set("partial", patches.partial)? {
             PartialName::Include => PartialPatches::Include,
             PartialName::Exclude => PartialPatches::Exclude,

@@ -1,6 +1,8 @@
 //! What becomes of the patches.
 
-use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
 use serde::{Deserialize, Serialize};
 
 use crate::layers::values::{Span, one_or_many};
@@ -85,4 +87,8 @@ pub struct Grading {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade_timeout: Option<Span>,
+    /// How the tests of repositories are run, for rows that do not say it: a file in the form of `configs/repositories/`, or a directory of them
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository_rules: Option<PathBuf>,
 }

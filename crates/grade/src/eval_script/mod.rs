@@ -1,6 +1,12 @@
 //! The script that runs the tests, with marks that the tested code cannot forge.
 
+mod recipe;
+
+use std::borrow::Cow;
+
 use schema::grading::GradingSpec;
+
+pub(crate) use recipe::{Recipe, Tests, here_document};
 
 use crate::log::{END, SCRIPT_EXIT, START, TEST_EXIT};
 
@@ -11,7 +17,7 @@ use crate::log::{END, SCRIPT_EXIT, START, TEST_EXIT};
 /// through a file that the tests could read, and use a fresh nonce of letters and digits for each run. A script that has the official
 /// harness's own marks keeps them where they are, with the nonce added. The exit code is that of the instance's script.
 pub fn wrap(spec: &GradingSpec, nonce: &str) -> String {
-    let script = spec.eval_script.replace("\r\n", "\n");
+    let script = with_newlines(&spec.eval_script);
     let mark = |mark: &str| format!("{mark} {nonce}");
     let marked = has_marks(&script);
     let body = if marked {
@@ -32,6 +38,15 @@ pub fn wrap(spec: &GradingSpec, nonce: &str) -> String {
         "#!/bin/bash\n{{\n(\n{body}\n\n)\npatchmill_code=$?\n{end}\
          printf '\\n%s: %s\\n' '{exit}' \"$patchmill_code\"\nexit \"$patchmill_code\"\n}} </dev/null 2>&1\n"
     )
+}
+
+/// The script without the carriage returns that a text editor gave all its lines. Those of some lines alone are part of a patch in it.
+fn with_newlines(script: &str) -> Cow<'_, str> {
+    let lines = || script.split_terminator('\n');
+    if script.contains('\r') && lines().all(|line| line.ends_with('\r')) {
+        return script.replace("\r\n", "\n").into();
+    }
+    script.into()
 }
 
 fn has_marks(script: &str) -> bool {

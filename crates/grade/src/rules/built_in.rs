@@ -1,0 +1,70 @@
+//! `configs/repositories/`.
+
+use std::sync::LazyLock;
+
+use super::file::RulesFile;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [$((concat!("built-in:", $name), include_str!(concat!("../../../../configs/repositories/", $name)))),*]
+    };
+}
+
+pub(super) const SOURCES: &[(&str, &str)] = &files![
+    "astroid.toml",
+    "astropy.toml",
+    "django.toml",
+    "flask.toml",
+    "marshmallow.toml",
+    "matplotlib.toml",
+    "pvlib-python.toml",
+    "pydicom.toml",
+    "pylint.toml",
+    "pytest.toml",
+    "pyvista.toml",
+    "requests.toml",
+    "scikit-learn.toml",
+    "seaborn.toml",
+    "sphinx.toml",
+    "sqlfluff.toml",
+    "sympy.toml",
+    "xarray.toml",
+];
+
+static BUILT_IN: LazyLock<Vec<RulesFile>> = LazyLock::new(|| {
+    // They are built in, and a test reads each.
+    let read = SOURCES
+        .iter()
+        .map(|(name, text)| RulesFile::read(name, text));
+    read.filter_map(Result::ok).collect()
+});
+
+pub(super) fn files() -> &'static [RulesFile] {
+    &BUILT_IN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_rules_are_read() {
+        for (name, text) in SOURCES {
+            RulesFile::read(name, text).unwrap_or_else(|error| panic!("{error:?}"));
+        }
+    }
+
+    #[test]
+    fn every_file_of_rules_is_built_in() {
+        let directory =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/repositories");
+        let mut there: Vec<String> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| format!("built-in:{}", entry.unwrap().file_name().to_string_lossy()))
+            .collect();
+        there.sort();
+        let mut built_in: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
+        built_in.sort_unstable();
+        assert_eq!(there, built_in);
+    }
+}
