@@ -6,8 +6,8 @@ use super::action::Bash;
 use super::{CallLimits, Said, Toolbox, Trouble, output};
 use crate::ports::{Command, CommandEnd, CommandOutput, WorkspaceError};
 
-/// Ends the shell, also one that has a function of its own called `exit`; the workspace starts a new one and says what was kept.
-const RESTART: &str = "builtin exit 0";
+/// Ends the shell, whichever it is, also one that has a function of its own called `exit`; the workspace starts a new one and says what was kept.
+const RESTART: &str = "command exit 0";
 
 impl Toolbox {
     pub(super) async fn bash(&mut self, bash: &Bash, limits: CallLimits) -> Result<Said, Trouble> {

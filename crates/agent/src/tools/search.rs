@@ -54,6 +54,9 @@ impl Toolbox {
 }
 
 /// Shell text that prints at most one line more than wanted. What goes wrong is printed too.
+///
+/// Where git is no help, `find` chooses the files and `grep` their lines, since what other greps than GNU's know of directories, names and binary files
+/// differs: a file with a NUL among its first bytes is binary, as for git.
 fn script(search: &Search, path: &str, workdir: &str) -> String {
     let pattern = quoted(&with_classes(&search.pattern));
     let inside = path
@@ -62,30 +65,54 @@ fn script(search: &Search, path: &str, workdir: &str) -> String {
         .map(|rest| rest.trim_matches('/'));
     let limit = search.max_results.saturating_add(1);
     let cut = format!("| head -n {limit} | cut -b 1-{LINE_BYTES}");
-    let name_filter = search
-        .glob
-        .as_deref()
-        .map(|glob| {
-            format!(
-                " --include={}",
-                quoted(glob.rsplit('/').next().unwrap_or(glob))
-            )
-        })
-        .unwrap_or_default();
-    let plain = format!(
-        "grep -rnIE --exclude-dir=.git{name_filter} -e {pattern} -- {}",
-        quoted(inside.map_or(path, |rest| if rest.is_empty() { "." } else { rest }))
-    );
+    let plain = plain(search, path, inside, &pattern);
     let Some(inside) = inside else {
-        return format!("{{ {plain}; }} 2>&1 {cut}");
+        return plain.printed(&cut);
     };
     let tracked = format!(
         "git --no-pager -c core.quotePath=false grep --no-color --untracked -nIE -e {pattern} -- {}",
         quoted(&pathspec(inside, search.glob.as_deref()))
     );
     format!(
-        "{{ if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then {tracked}; else {plain}; fi; }} 2>&1 {cut}"
+        "if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then {{ {tracked}; }} 2>&1 {cut}; else {} fi",
+        plain.printed(&cut)
     )
+}
+
+/// A search without git.
+struct Plain(String);
+
+/// Paths below the repository are printed as git prints them.
+fn plain(search: &Search, path: &str, inside: Option<&str>, pattern: &str) -> Plain {
+    let top = match inside {
+        None => path.to_owned(),
+        Some("") => ".".to_owned(),
+        Some(below) => format!("./{below}"),
+    };
+    let name = search
+        .glob
+        .as_deref()
+        .map(|glob| quoted(glob.rsplit('/').next().unwrap_or(glob)))
+        .map(|name| format!(" -name {name}"))
+        .unwrap_or_default();
+    Plain(format!(
+        "grep -E -e {pattern} /dev/null; if [ $? -le 1 ]; then \
+         find {} -name .git -prune -o -type f{name} -exec grep -lE -e {pattern} -- {{}} + | while IFS= read -r f; do \
+         [ \"$(head -c 8000 -- \"$f\" | wc -c)\" -eq \"$(head -c 8000 -- \"$f\" | tr -d '\\000' | wc -c)\" ] && grep -nHE -e {pattern} -- \"$f\"; \
+         done | sed 's|^\\./||'; fi",
+        quoted(&top)
+    ))
+}
+
+impl Plain {
+    /// The statement that runs it and cuts what it prints, or says what is missing.
+    fn printed(&self, cut: &str) -> String {
+        format!(
+            "if command -v grep >/dev/null && command -v find >/dev/null; then {{ {}; }} 2>&1 {cut}; \
+             else echo 'search needs grep and find, and this sandbox does not have both'; (exit 127); fi;",
+            self.0
+        )
+    }
 }
 
 /// A pathspec of git's that holds the path, and the name pattern below it.
