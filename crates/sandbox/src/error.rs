@@ -52,6 +52,12 @@ pub enum Error {
         #[source]
         source: Cause,
     },
+    /// The place is there, but no program starts in it.
+    #[error("no program starts in the sandbox: {said}")]
+    NotStarted {
+        /// What came instead.
+        said: String,
+    },
     /// No space is left.
     #[error("no space left while trying to {operation}")]
     Disk {
@@ -77,7 +83,7 @@ impl Error {
             Self::Start { .. } | Self::Repository { .. } | Self::Unsupported { .. } => {
                 FailureKind::EnvironmentStart
             }
-            Self::Lost { .. } => FailureKind::EnvironmentLost,
+            Self::Lost { .. } | Self::NotStarted { .. } => FailureKind::EnvironmentLost,
             Self::Disk { .. } => FailureKind::EnvironmentDisk,
             Self::Refused(_) => FailureKind::Internal,
         }
@@ -95,6 +101,7 @@ impl Error {
             }
             Self::Start { .. }
             | Self::Lost { .. }
+            | Self::NotStarted { .. }
             | Self::Refused(_)
             | Self::Unsupported { .. } => None,
         }

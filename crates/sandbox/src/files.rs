@@ -1,8 +1,10 @@
 //! Files as the agent sees them, for the tools that view and edit.
 
+mod archived;
 mod host;
 mod inside;
 
+pub(crate) use archived::ArchivedFiles;
 pub(crate) use host::HostFiles;
 pub(crate) use inside::InsideFiles;
 

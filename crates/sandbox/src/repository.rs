@@ -1,7 +1,7 @@
 //! The repository of an instance: prepared once, checked out sealed for each attempt, compared with its start, patched for grading.
 
 mod apply;
-mod archive;
+pub(crate) mod archive;
 mod baseline;
 mod bundle;
 mod checkout;
@@ -36,7 +36,8 @@ pub use unpacked::Unpacked;
 pub(crate) use apply::apply;
 pub(crate) use checkout::{Start, checkout};
 pub(crate) use diff::diff;
-pub(crate) use inside::{Inside, Started, start};
+pub(crate) use inside::{Inside, Packer, Started, start};
+pub(crate) use snapshot::Owner;
 
 /// Checkouts and comparisons that run at once: more only take memory from each other.
 static WORK: Semaphore = Semaphore::const_new(4);

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use crate::files::{Entry, HostFiles, InsideFiles};
+use crate::files::{ArchivedFiles, Entry, HostFiles, InsideFiles};
 use crate::limits::Applied;
 use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
 use crate::repository::{
@@ -233,7 +233,10 @@ impl Sandbox {
         if self.place.shares_host_files() {
             return blocking(move || HostFiles::entry(Path::new(&path))).await;
         }
-        InsideFiles(&self.control).entry(&path).await
+        match InsideFiles(&self.control).entry(&path).await {
+            Err(error) => self.archived(error)?.entry(&path).await,
+            found => found,
+        }
     }
 
     /// Reads a whole file of at most `limit` bytes.
@@ -245,7 +248,10 @@ impl Sandbox {
         if self.place.shares_host_files() {
             return blocking(move || HostFiles::read(Path::new(&path), limit)).await;
         }
-        InsideFiles(&self.control).read(&path, limit).await
+        match InsideFiles(&self.control).read(&path, limit).await {
+            Err(error) => self.archived(error)?.read(&path, limit).await,
+            content => content,
+        }
     }
 
     /// Replaces or creates a file, whole or not at all. Its directories are made; an existing file keeps its mode; links are followed.
@@ -258,7 +264,10 @@ impl Sandbox {
             let content = content.to_vec();
             return blocking(move || HostFiles::write(Path::new(&path), &content)).await;
         }
-        let written = InsideFiles(&self.control).write(&path, content).await;
+        let written = match InsideFiles(&self.control).write(&path, content).await {
+            Err(error) => self.archived(error)?.write(&path, content).await,
+            written => written,
+        };
         written.map_err(|error| match &error {
             Error::Refused(said) => self.out_of_space(said.as_bytes()).unwrap_or(error),
             _ => error,
@@ -274,7 +283,10 @@ impl Sandbox {
         if self.place.shares_host_files() {
             return blocking(move || HostFiles::remove(Path::new(&path))).await;
         }
-        InsideFiles(&self.control).remove(&path).await
+        match InsideFiles(&self.control).remove(&path).await {
+            Err(Error::NotStarted { said }) => Err(Error::Refused(said)),
+            removed => removed,
+        }
     }
 
     /// Compares the repository with its sealed start.
@@ -345,6 +357,18 @@ impl Sandbox {
     /// When something is left after `deadline`.
     pub async fn remove(&self, deadline: Duration) -> Result<(), Error> {
         self.backend.remove(self.place.id(), deadline).await
+    }
+
+    /// The way to files that is left where nothing can be run any more; every other error stays one.
+    fn archived(&self, error: Error) -> Result<ArchivedFiles<'_>, Error> {
+        match (error, self.place.files()) {
+            (Error::NotStarted { .. }, Files::Archive(archives)) => Ok(ArchivedFiles {
+                place: self.place.as_ref(),
+                archives,
+            }),
+            (Error::NotStarted { said }, Files::Host(_)) => Err(Error::Refused(said)),
+            (error, Files::Archive(_) | Files::Host(_)) => Err(error),
+        }
     }
 
     fn absolute(&self, path: &str) -> Result<String, Error> {

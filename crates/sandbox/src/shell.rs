@@ -1,5 +1,6 @@
 //! The shell protocol: a keeper that owns the stream, a worker that runs the commands, and what becomes of both.
 
+pub(crate) mod absent;
 pub(crate) mod capture;
 mod channel;
 mod control;
@@ -8,6 +9,7 @@ mod deadline;
 mod marker;
 pub(crate) mod once;
 mod renewal;
+mod restart;
 mod script;
 mod session;
 

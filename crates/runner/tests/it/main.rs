@@ -19,4 +19,5 @@ mod one_off;
 mod panics;
 mod replay;
 mod resume;
+mod ruins;
 mod servers;

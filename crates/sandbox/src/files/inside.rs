@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::Entry;
 use super::host::too_big;
 use crate::error::Error;
-use crate::shell::{Captured, End, Kept, RunOptions, Shell};
+use crate::shell::{Captured, End, Kept, RunOptions, Shell, absent};
 
 /// How long one operation may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -113,6 +113,10 @@ impl InsideFiles<'_> {
             .run(script, &options, &CancellationToken::new())
             .await?;
         match captured.end {
+            // No script here ends so by itself: the shell, or a program that it needs, is not there any more.
+            end if absent::is_told_by(end) => Err(Error::NotStarted {
+                said: String::from_utf8_lossy(&captured.head).trim().to_owned(),
+            }),
             End::Exited(_) | End::ShellEnded(_) => Ok(captured),
             End::TimedOut | End::Idle | End::OutputLimit | End::Cancelled => Err(Error::lost(
                 "reach a file in the sandbox",

@@ -47,6 +47,7 @@ pub use self::inventory::{Inventory, StoredImage};
 use self::boot::Report;
 use self::channel::Held;
 use self::container::Container;
+use self::exec::Entry;
 use self::image::{Image, Images, Source};
 use self::limits::Plan;
 use self::memory::Kills;
@@ -233,7 +234,7 @@ impl Docker {
         let workdir = workdir.unwrap_or(WORKDIR).to_owned();
         let (plan, number) = self.create(spec, image, id, &workdir, until).await?;
         let (main, report) = container::bring_up(&self.engine, &id.0, until).await?;
-        let entrance = Arc::default();
+        let (entrance, entry) = (Arc::default(), Arc::<Entry>::default());
         let container = Arc::new(Container {
             id: id.clone(),
             docker: self.engine.clone(),
@@ -243,7 +244,13 @@ impl Docker {
             applied: applied(spec, image, plan, report)?,
             main: tokio::sync::Mutex::new(Some(main)),
             held: Arc::new(Held::default()),
-            sweeps: Sweeps::new(self.engine.clone(), number.clone(), Arc::clone(&entrance)),
+            sweeps: Sweeps::new(
+                self.engine.clone(),
+                number.clone(),
+                Arc::clone(&entry),
+                Arc::clone(&entrance),
+            ),
+            entry,
             entrance,
             number,
             kills: Arc::clone(&self.kills),

@@ -12,7 +12,7 @@ const BLOCK: usize = 512;
 
 /// Why a stream was not read to its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ArchiveError {
+pub(crate) enum ArchiveError {
     #[error("the archive of the workspace cannot be read")]
     Stream(#[source] io::Error),
     #[error("the archive of the workspace is damaged: {0}")]
@@ -41,7 +41,7 @@ impl From<io::Error> for ArchiveError {
 
 /// What an entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum EntryKind {
+pub(crate) enum EntryKind {
     File,
     /// Another name of a file that came before; the path is below the root.
     HardLink(Vec<u8>),
@@ -52,16 +52,16 @@ pub(super) enum EntryKind {
 
 /// One entry of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// Path below the root; empty for the root itself.
-    pub(super) path: Vec<u8>,
-    pub(super) kind: EntryKind,
-    pub(super) mode: u32,
-    pub(super) uid: u64,
-    pub(super) gid: u64,
+    pub(crate) path: Vec<u8>,
+    pub(crate) kind: EntryKind,
+    pub(crate) mode: u32,
+    pub(crate) uid: u64,
+    pub(crate) gid: u64,
     /// Seconds since 1970.
-    pub(super) modified: u64,
-    pub(super) size: u64,
+    pub(crate) modified: u64,
+    pub(crate) size: u64,
 }
 
 /// What extension entries said about the next one.
@@ -118,6 +118,24 @@ pub(super) fn read(
         if skipped < rest {
             return Err(ArchiveError::Damaged("it ends within a file"));
         }
+    }
+}
+
+/// Reads no more of a stream than its first entry.
+pub(crate) fn first<T>(
+    stream: impl Read,
+    take: impl FnOnce(Entry, &mut dyn Read) -> io::Result<T>,
+) -> Result<Option<T>, ArchiveError> {
+    let (mut take, mut taken) = (Some(take), None);
+    let read = read(stream, MAX_STREAM, |entry, content| {
+        if let Some(take) = take.take() {
+            taken = Some(take(entry, content)?);
+        }
+        Err(ArchiveError::TooMuch)
+    });
+    match (taken, read) {
+        (None, Err(error)) => Err(error),
+        (taken, _) => Ok(taken),
     }
 }
 

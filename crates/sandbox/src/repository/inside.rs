@@ -28,6 +28,7 @@ use crate::place::{Archive, Archives, Place};
 use crate::shell::Shell;
 
 pub use image::{Fallback, ImageRepositories};
+pub(crate) use pack_in::Packer;
 pub use start::Origin;
 pub(crate) use start::{Started, start};
 
@@ -121,7 +122,7 @@ impl<'a> Inside<'a> {
         }
         let at = self.place.workdir();
         self.put(at, move |writer| {
-            let mut tree = pack_in::Packer::new(writer, snapshot.owner());
+            let mut tree = Packer::new(writer, snapshot.owner());
             let missing = |directory: &[u8]| {
                 emptied.contains(directory) || !snapshot.has_directory(directory)
             };

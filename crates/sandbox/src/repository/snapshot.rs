@@ -12,6 +12,7 @@ use git2::{ObjectType, Oid};
 use super::checkout::Stamp;
 use super::tree::Tree;
 use super::worktree::{Kind, Metadata, split};
+use crate::place::Place;
 
 pub(super) use reader::{Keep, Reader};
 
@@ -45,6 +46,18 @@ enum Node {
 pub(crate) struct Owner {
     pub(crate) uid: u64,
     pub(crate) gid: u64,
+}
+
+impl Owner {
+    /// The user that commands run as; root where only its name is known.
+    pub(crate) fn of(place: &dyn Place) -> Self {
+        let user = &place.applied().user;
+        let (uid, gid) = user.split_once(':').unwrap_or((user, user));
+        Self {
+            uid: uid.parse().unwrap_or(0),
+            gid: gid.parse().unwrap_or(0),
+        }
+    }
 }
 
 /// The workspace. It is not there at all when the agent removed it or put something else in its place.

@@ -5,7 +5,7 @@ use std::io;
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::marker::{Marker, Scanner, Step};
+use super::marker::{Flavour, Marker, Scanner, Step};
 use super::script;
 use crate::place::{Channel, Launch, Place};
 use crate::processes;
@@ -38,21 +38,22 @@ pub(super) struct Connection {
     ended: bool,
     /// The worker's number as it sees itself.
     pub(super) worker: Option<u32>,
+    /// What kind of shell it is.
+    pub(super) flavour: Flavour,
+    /// Whether the keeper was asked for no other worker than a copy of itself.
+    pub(super) plain: bool,
     /// Processes that are never ended with a command, as they number themselves: the keeper, and who started it.
     pub(super) spared: Vec<u32>,
     opened: (u64, std::time::Instant),
 }
 
 impl Connection {
-    /// Starts a keeper; the first thing to come is `up`.
-    pub(super) async fn open(
-        place: &dyn Place,
-        directory: Option<String>,
-    ) -> Result<Self, crate::Error> {
+    /// Starts a keeper; the first thing to come is `keeper`, then `up`.
+    pub(super) async fn open(place: &dyn Place, plain: bool) -> Result<Self, crate::Error> {
         let nonce = super::nonce();
         let launch = Launch {
-            arguments: script::arguments(&nonce, place.shell_state()),
-            directory,
+            arguments: script::arguments(&nonce, place.shell_state(), plain),
+            directory: None,
             lasting: true,
         };
         let channel = place.open(&launch).await?;
@@ -67,6 +68,8 @@ impl Connection {
             sequence: 0,
             ended: false,
             worker: None,
+            flavour: Flavour::Plain,
+            plain,
             spared: Vec::new(),
             opened: (ticks, std::time::Instant::now()),
         })
@@ -81,8 +84,9 @@ impl Connection {
         self.opened.0 + processes::ticks(self.opened.1.elapsed())
     }
 
-    /// The bytes that ask for a command; the number that its markers will carry is the channel's next.
-    pub(super) fn request(&mut self, text: &str) -> (u64, Vec<u8>) {
+    /// The bytes that ask for a command; the number that its markers will carry is the channel's next. One that is `urgent` is run however many
+    /// processes there are.
+    pub(super) fn request(&mut self, text: &str, urgent: bool) -> (u64, Vec<u8>) {
         self.sequence += 1;
         let lines = text.bytes().filter(|&byte| byte == b'\n').count();
         let (lines, end) = if text.ends_with('\n') {
@@ -90,7 +94,11 @@ impl Connection {
         } else {
             (lines + 1, "\n")
         };
-        let request = format!("{} {} {lines}\n{text}{end}", self.nonce, self.sequence);
+        let urgent = if urgent { " !" } else { "" };
+        let request = format!(
+            "{} {} {lines}{urgent}\n{text}{end}",
+            self.nonce, self.sequence
+        );
         (self.sequence, request.into_bytes())
     }
 
@@ -101,7 +109,8 @@ impl Connection {
 
     /// The bytes that ask for a new worker.
     pub(super) fn go(&self) -> Vec<u8> {
-        format!("{} go\n", self.nonce).into_bytes()
+        let word = if self.plain { "plain" } else { "go" };
+        format!("{} {word}\n", self.nonce).into_bytes()
     }
 
     /// Takes what can be told from the buffer.

@@ -26,6 +26,8 @@ pub(super) enum Answer {
         status: i32,
         started: bool,
     },
+    /// Not begun: so many processes run that it might find no room.
+    Full,
     /// The channel is of no more use.
     Closed {
         started: bool,
@@ -35,14 +37,14 @@ pub(super) enum Answer {
 impl Answer {
     /// Whether the command is known to have failed.
     pub(super) fn is_failure(self) -> bool {
-        !matches!(self, Self::Ended(0))
+        !matches!(self, Self::Ended(0) | Self::Full)
     }
 
     /// Whether the command is known not to have begun.
     pub(super) fn is_before_start(self) -> bool {
         matches!(
             self,
-            Self::Dead { started: false, .. } | Self::Closed { started: false }
+            Self::Dead { started: false, .. } | Self::Closed { started: false } | Self::Full
         )
     }
 }
@@ -61,11 +63,13 @@ pub(super) struct Conversation<'a, 'b> {
     pub(super) since: u64,
     pub(super) means: &'a Means,
     pub(super) ended_by: Option<End>,
+    /// Whether it is run however many processes there are.
+    pub(super) urgent: bool,
 }
 
 impl Conversation<'_, '_> {
     pub(super) async fn hold(&mut self, text: &str) -> Answer {
-        let (sequence, request) = self.connection.request(text);
+        let (sequence, request) = self.connection.request(text, self.urgent);
         let mut rest = request.as_slice();
         let deadline = self.started + self.options.timeout;
         let mut began = false;
@@ -112,12 +116,15 @@ impl Conversation<'_, '_> {
                             Ok(Incoming::Marker(Marker::End { sequence: of, status })) if of == sequence => {
                                 return Answer::Ended(status);
                             }
+                            Ok(Incoming::Marker(Marker::Full { sequence: of })) if of == sequence => {
+                                return Answer::Full;
+                            }
                             Ok(Incoming::Marker(Marker::Dead { status })) => {
                                 finish(kill).await;
                                 return Answer::Dead { status, started: began };
                             }
                             Ok(Incoming::Marker(
-                                Marker::Keeper { .. } | Marker::Up { .. } | Marker::Begin { .. } | Marker::End { .. },
+                                Marker::Keeper { .. } | Marker::Up { .. } | Marker::Begin { .. } | Marker::End { .. } | Marker::Full { .. },
                             )) => None,
                             Ok(Incoming::Closed) | Err(_) => return Answer::Closed { started: began },
                         }

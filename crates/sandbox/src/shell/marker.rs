@@ -8,13 +8,42 @@ const EDGE: u8 = 0x1e;
 /// Longest text between the nonce and the closing byte.
 const MAX_TEXT: usize = 64;
 
+/// What kind of shell a worker is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flavour {
+    /// The image's bash.
+    Bash,
+    /// The image's sh, where it has no bash.
+    Sh,
+    /// A copy of the keeper: it starts whatever has become of the image's programs.
+    Plain,
+}
+
+impl Flavour {
+    const ALL: [Self; 3] = [Self::Bash, Self::Sh, Self::Plain];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Sh => "sh",
+            Self::Plain => "plain",
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|flavour| flavour.name() == name)
+    }
+}
+
 /// What the shell's side says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
     /// The keeper is there, started by that parent.
     Keeper { pid: u32, parent: u32 },
     /// A worker waits for a request.
-    Up { pid: u32 },
+    Up { pid: u32, flavour: Flavour },
+    /// So many processes run that the command with this number might find no room; it was not started.
+    Full { sequence: u64 },
     /// The command with this number starts.
     Begin { sequence: u64 },
     /// It is over, the worker lives.
@@ -35,6 +64,10 @@ impl Marker {
             },
             "up" => Self::Up {
                 pid: words.next()?.parse().ok()?,
+                flavour: Flavour::of_name(words.next()?)?,
+            },
+            "full" => Self::Full {
+                sequence: words.next()?.parse().ok()?,
             },
             "begin" => Self::Begin {
                 sequence: words.next()?.parse().ok()?,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
 use super::control::{Control, Target};
-use super::{Captured, End, Means, RunOptions, deadline};
+use super::{Captured, End, Means, RunOptions, absent, deadline};
 use crate::error::Error;
 use crate::place::{Channel, Launch, Place};
 
@@ -50,18 +50,27 @@ pub(crate) async fn run(
         lasting: false,
     };
     let spool = place.private_directory();
-    let (channel, everything) = match means {
-        Means::Host => {
-            let channel = place.open(&launch).await?;
-            let everything = Everything::Below(channel.keeper);
-            (channel, everything)
+    let before = Instant::now();
+    let opened = async {
+        let since = match means {
+            Means::Host => 0,
+            Means::Inside(control) => {
+                control.open().await?;
+                control.ticks()
+            }
+        };
+        Ok((since, place.open(&launch).await?))
+    };
+    let (since, channel) = match opened.await {
+        Ok(opened) => opened,
+        Err(Error::NotStarted { said }) => {
+            return Ok(absent::captured(&said, options, &spool, before.elapsed()));
         }
-        Means::Inside(control) => {
-            control.open().await?;
-            let since = control.ticks();
-            let channel = place.open(&launch).await?;
-            (channel, Everything::Since(control.as_ref(), since))
-        }
+        Err(error) => return Err(error),
+    };
+    let everything = match means {
+        Means::Host => Everything::Below(channel.keeper),
+        Means::Inside(control) => Everything::Since(control.as_ref(), since),
     };
     follow(
         channel,

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::Means;
 use super::channel::{Connection, Incoming};
 use super::control::Target;
+use super::conversation::DRAIN;
 use super::marker::Marker;
+use super::{Means, deadline, script};
 
-/// How long a new worker may take to say that it is there.
-const UP: Duration = Duration::from_secs(20);
+/// How long a keeper, and the first worker of a place, may take to say that they are there. Only a machine that is busy takes long.
+const FIRST: Duration = Duration::from_secs(20);
+/// The same for the worker where one has been before. Whoever worked there may have made anything of its shell, and waits.
+const LATER: Duration = Duration::from_secs(3);
 /// How long the internal command that restores the state may take.
 const RESTORE: Duration = Duration::from_secs(3);
 /// What a keeper says when no process was free to start a worker.
@@ -62,45 +65,180 @@ pub(super) async fn clear(means: &Means, spared: Vec<u32>) -> bool {
     control.end(&target).await.is_ok()
 }
 
-/// Waits for a worker, asking again as long as no process is free.
-pub(super) async fn wait_for_up(
+/// Whether a place has had a worker before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Turn {
+    #[default]
+    First,
+    Later,
+}
+
+impl Turn {
+    fn patience(self) -> Duration {
+        match self {
+            Self::First => FIRST,
+            Self::Later => LATER,
+        }
+    }
+}
+
+/// Who came when a worker was asked for.
+pub(super) enum Arrival {
+    /// The one that was asked for.
+    Asked,
+    /// A copy of the keeper, since the image's shell is not what it was.
+    Copy {
+        /// What the image's shell did.
+        why: String,
+    },
+    /// Nobody.
+    Nobody {
+        /// What came instead.
+        why: String,
+    },
+}
+
+/// What came of one that was asked for.
+enum Sign {
+    Up,
+    Ended(i32),
+    Silent,
+    Closed,
+}
+
+impl Sign {
+    fn explained(&self) -> String {
+        match self {
+            Self::Up => String::from("it is there"),
+            Self::Ended(127) => String::from("it is not found, or what it needs is not"),
+            Self::Ended(126) => String::from("it cannot be executed: permission denied"),
+            Self::Ended(status) => format!("it ended at once with status {status}"),
+            Self::Silent => String::from("it does not answer"),
+            Self::Closed => String::from("its stream ended"),
+        }
+    }
+}
+
+/// Waits for a worker that was asked for at `since` of the place's clock, or with its keeper. Where the image's shell does not start, a copy of the
+/// keeper takes its place.
+pub(super) async fn arrival(
     connection: &mut Connection,
     means: &Means,
     cleared: &mut bool,
-) -> bool {
-    let wait = async {
+    since: u64,
+    turn: Turn,
+) -> Arrival {
+    let sign = sign(connection, means, cleared, turn.patience()).await;
+    match sign {
+        Sign::Up => return Arrival::Asked,
+        Sign::Silent if !connection.plain => end_newer(connection, means, since).await,
+        Sign::Ended(_) if !connection.plain => {}
+        Sign::Silent | Sign::Ended(_) | Sign::Closed => {
+            return Arrival::Nobody {
+                why: sign.explained(),
+            };
+        }
+    }
+    let why = sign.explained();
+    let lasting = matches!(sign, Sign::Silent);
+    connection.plain = true;
+    let go = connection.go();
+    let copied = connection.send(&go).await.is_ok()
+        && matches!(
+            self::sign(connection, means, cleared, LATER).await,
+            Sign::Up
+        );
+    // One that ends at once costs nothing to try again.
+    connection.plain = lasting;
+    if copied {
+        Arrival::Copy { why }
+    } else {
+        Arrival::Nobody { why }
+    }
+}
+
+/// Ends a worker that says nothing, and whatever it started; until its keeper has told of its end, or long enough.
+async fn end_newer(connection: &mut Connection, means: &Means, since: u64) {
+    match means {
+        Means::Host => {
+            if let Some(keeper) = connection.keeper() {
+                let newer = deadline::Command {
+                    keeper,
+                    worker: None,
+                    since,
+                };
+                newer.end().await;
+            }
+        }
+        Means::Inside(control) => {
+            let newer = Target {
+                worker: None,
+                since,
+                spared: connection.spared.clone(),
+                interrupt: false,
+            };
+            if let Err(error) = control.end(&newer).await {
+                tracing::debug!(%error, "a shell that says nothing was not ended");
+            }
+        }
+    }
+    let told = async {
         loop {
             match connection.next().await {
-                Ok(Incoming::Marker(Marker::Up { pid })) => {
-                    connection.worker = Some(pid);
-                    return true;
-                }
-                Ok(Incoming::Marker(Marker::Keeper { pid, parent })) => {
-                    connection.spared = vec![pid, parent];
-                }
-                Ok(Incoming::Marker(Marker::Dead { status: NO_PROCESS })) => {
-                    if *cleared || !clear(means, connection.spared.clone()).await {
-                        tokio::time::sleep(Duration::from_millis(50)).await;
-                    } else {
-                        *cleared = true;
-                    }
-                    let go = connection.go();
-                    if connection.send(&go).await.is_err() {
-                        return false;
-                    }
-                }
+                Ok(Incoming::Marker(Marker::Dead { .. }) | Incoming::Closed) | Err(_) => return,
                 Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
-                Ok(Incoming::Closed) | Err(_) => return false,
             }
         }
     };
-    timeout(UP, wait).await.unwrap_or(false)
+    let _ = timeout(DRAIN, told).await;
+}
+
+/// Waits for the first sign of a worker, asking again as long as no process is free.
+async fn sign(
+    connection: &mut Connection,
+    means: &Means,
+    cleared: &mut bool,
+    patience: Duration,
+) -> Sign {
+    let keeper_is_there = !connection.spared.is_empty();
+    let mut until = Instant::now() + if keeper_is_there { patience } else { FIRST };
+    loop {
+        let Ok(incoming) = timeout_at(until, connection.next()).await else {
+            return Sign::Silent;
+        };
+        match incoming {
+            Ok(Incoming::Marker(Marker::Up { pid, flavour })) => {
+                connection.worker = Some(pid);
+                connection.flavour = flavour;
+                return Sign::Up;
+            }
+            Ok(Incoming::Marker(Marker::Keeper { pid, parent })) => {
+                connection.spared = vec![pid, parent];
+                until = Instant::now() + patience;
+            }
+            Ok(Incoming::Marker(Marker::Dead { status: NO_PROCESS })) => {
+                if *cleared || !clear(means, connection.spared.clone()).await {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                } else {
+                    *cleared = true;
+                    until = Instant::now() + patience;
+                }
+                let go = connection.go();
+                if connection.send(&go).await.is_err() {
+                    return Sign::Closed;
+                }
+            }
+            Ok(Incoming::Marker(Marker::Dead { status })) => return Sign::Ended(status),
+            Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
+            Ok(Incoming::Closed) | Err(_) => return Sign::Closed,
+        }
+    }
 }
 
 /// Sources the state file.
 pub(super) async fn restore(connection: &mut Connection, file: &str) -> Restored {
-    let quoted = file.replace('\'', r"'\''");
-    let (sequence, request) = connection.request(&format!("command . '{quoted}'"));
+    let text = script::restore(file, connection.flavour);
+    let (sequence, request) = connection.request(&text, true);
     let wait = async {
         if connection.send(&request).await.is_err() {
             return Restored::Stuck;

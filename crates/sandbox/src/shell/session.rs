@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -13,14 +12,11 @@ use super::channel::{Connection, Incoming};
 use super::control::Target;
 use super::conversation::{Answer, Conversation, DRAIN};
 use super::marker::Marker;
-use super::renewal::{FRESH, NO_PROCESS, clear, restore, wait_for_up};
-use super::script;
-use super::{Captured, End, Means, RunOptions, once};
-use crate::error::{Cause, Error};
-use crate::place::{Place, PlaceState};
+use super::renewal::{NO_PROCESS, Turn};
+use super::{Captured, End, Means, RunOptions, absent, once};
+use crate::error::Error;
+use crate::place::Place;
 
-/// How long a place that lost a shell may take to say what has become of it.
-const STATE: Duration = Duration::from_secs(2);
 /// What shells and others say of a `fork` that failed.
 const NO_PROCESS_WORDS: [&[u8]; 3] = [
     b"annot fork",
@@ -31,26 +27,32 @@ const NO_PROCESS_WORDS: [&[u8]; 3] = [
 /// Text for the model when the shell died before the command began.
 const NOT_STARTED: &str = "The shell had ended before this command could start, so it was not run.";
 /// Text for the model when everything had to be ended to get a new shell.
-const NO_PROCESS_LEFT: &str =
+pub(super) const NO_PROCESS_LEFT: &str =
     "No process could be started any more, so everything that ran in the background was ended.";
 
 /// A persistent shell in a place, and programs beside it.
 pub struct Shell {
-    place: Arc<dyn Place>,
-    means: Means,
+    pub(super) place: Arc<dyn Place>,
+    pub(super) means: Means,
     spool: PathBuf,
     slot: Mutex<Slot>,
 }
 
 #[derive(Default)]
-struct Slot {
-    connection: Option<Connection>,
+pub(super) struct Slot {
+    pub(super) connection: Option<Connection>,
     /// Since when a command runs that nobody has seen the end of.
-    busy: Option<u64>,
+    pub(super) busy: Option<u64>,
     /// Whether there has been a shell.
     used: bool,
+    /// Whether only a plain one is wanted.
+    pub(super) plain: bool,
+    /// Whether the place has had a shell, this one or another.
+    pub(super) turn: Turn,
     /// The last command that was seen to its end: its state is restored into the next shell.
-    saved: Option<u64>,
+    pub(super) saved: Option<u64>,
+    /// What came instead of a shell, where none starts any more.
+    pub(super) absent: Option<String>,
 }
 
 impl Slot {
@@ -68,21 +70,26 @@ impl Shell {
     /// A shell that is not open yet. The first of a place has to be opened before anything else is run in that place.
     pub fn of(place: Arc<dyn Place>) -> Self {
         let means = Means::of(&place);
-        Self::new(place, means)
+        Self::new(place, means, Slot::default())
     }
 
-    /// Another shell in the same place.
+    /// Another shell in the same place, once the first is open. It runs as little of what the place holds as it can.
     pub(crate) fn beside(&self) -> Self {
-        Self::new(Arc::clone(&self.place), self.means.clone())
+        let slot = Slot {
+            plain: true,
+            turn: Turn::Later,
+            ..Slot::default()
+        };
+        Self::new(Arc::clone(&self.place), self.means.clone(), slot)
     }
 
-    fn new(place: Arc<dyn Place>, means: Means) -> Self {
+    fn new(place: Arc<dyn Place>, means: Means, slot: Slot) -> Self {
         let spool = place.private_directory();
         Self {
             place,
             means,
             spool,
-            slot: Mutex::default(),
+            slot: Mutex::new(slot),
         }
     }
 
@@ -103,7 +110,8 @@ impl Shell {
         slot.busy = None;
     }
 
-    /// Runs text and returns what it printed. When the future is dropped, the command is ended before the next one starts.
+    /// Runs text and returns what it printed. When the future is dropped, the command is ended before the next one starts. Where no shell starts any
+    /// more in a place that is still there, that is what the command "printed", with the exit code of a program that is not found.
     ///
     /// # Errors
     /// `Refused` when the text cannot be run at all, `Lost` when no shell can be had.
@@ -121,12 +129,28 @@ impl Shell {
         let started = Instant::now();
         let mut guard = self.slot.lock().await;
         let slot = &mut *guard;
-        let mut earlier = self.ready(slot).await?;
+        let mut earlier = match self.ready(slot).await {
+            Ok(note) => note,
+            Err(Error::NotStarted { said }) => {
+                slot.absent = Some(said.clone());
+                return Ok(absent::captured(
+                    &said,
+                    options,
+                    &self.spool,
+                    started.elapsed(),
+                ));
+            }
+            Err(error) => return Err(error),
+        };
+        let mut urgent = false;
         loop {
             let Some(connection) = slot.connection.as_mut() else {
-                return Err(Error::lost(
-                    "reach the shell",
-                    std::io::Error::from(std::io::ErrorKind::NotConnected),
+                let said = slot.absent.clone().unwrap_or_default();
+                return Ok(absent::captured(
+                    &said,
+                    options,
+                    &self.spool,
+                    started.elapsed(),
                 ));
             };
             let since = self.ticks(connection);
@@ -141,12 +165,21 @@ impl Shell {
                 since,
                 means: &self.means,
                 ended_by: None,
+                urgent,
             };
             let answer = conversation.hold(text).await;
             let ended_by = conversation.ended_by;
             let starved = answer.is_failure() && capture.mentions(&NO_PROCESS_WORDS);
-            let (status_end, note) = self.settle(slot, answer, starved).await?;
+            let (status_end, note) = match answer {
+                Answer::Full => (End::Exited(0), self.make_room(slot).await?),
+                answer => self.settle(slot, answer, starved).await?,
+            };
             slot.busy = None;
+            if matches!(answer, Answer::Full) && ended_by.is_none() {
+                urgent = true;
+                earlier = note.or(earlier);
+                continue;
+            }
             // A worker that died while it waited never saw the command: that one case is worth one more try.
             if answer.is_before_start() && ended_by.is_none() && earlier.is_none() {
                 earlier = note;
@@ -175,7 +208,7 @@ impl Shell {
     }
 
     /// The present, by the clock that dates the place's processes.
-    fn ticks(&self, connection: &Connection) -> u64 {
+    pub(super) fn ticks(&self, connection: &Connection) -> u64 {
         match &self.means {
             Means::Host => connection.ticks(),
             Means::Inside(control) => control.ticks(),
@@ -189,46 +222,61 @@ impl Shell {
         answer: Answer,
         starved: bool,
     ) -> Result<(End, Option<String>), Error> {
-        let (end, mut note) = match answer {
+        let (end, renewed) = match answer {
             Answer::Ended(status) => {
                 slot.saved = slot.connection.as_ref().map(Connection::sequence);
-                if !starved || !self.is_crowded(slot.others()).await || !self.abort(slot, 0).await {
-                    return Ok((End::Exited(status), None));
-                }
-                let note = self.renewed(slot, false).await?;
-                return Ok((
-                    End::Exited(status),
-                    Some(format!("{NO_PROCESS_LEFT} {note}")),
-                ));
+                let note = if starved {
+                    self.make_room(slot).await?
+                } else {
+                    None
+                };
+                return Ok((End::Exited(status), note));
             }
+            Answer::Full => (End::Exited(0), self.renewed(slot, true).await),
             Answer::Dead { status, .. } => {
                 let crowded =
                     status == NO_PROCESS || starved && self.is_crowded(slot.others()).await;
-                (End::ShellEnded(status), self.renewed(slot, crowded).await?)
+                (End::ShellEnded(status), self.renewed(slot, crowded).await)
             }
-            Answer::Closed { .. } => (End::ShellEnded(137), self.reopen(slot).await?.to_owned()),
+            Answer::Closed { .. } => (End::ShellEnded(137), self.reopen(slot).await),
         };
-        if answer.is_before_start() {
-            note = format!("{NOT_STARTED} {note}");
-        }
+        let note = noted(slot, renewed)?;
+        let note = if answer.is_before_start() {
+            format!("{NOT_STARTED} {note}")
+        } else {
+            note
+        };
         Ok((end, Some(note)))
+    }
+
+    /// Ends everything but the shell where so much runs that another process may find no room; returns the text for the model when it did.
+    async fn make_room(&self, slot: &mut Slot) -> Result<Option<String>, Error> {
+        if !self.is_crowded(slot.others()).await || !self.abort(slot, 0).await {
+            return Ok(None);
+        }
+        let renewed = self.renewed(slot, false).await;
+        let note = noted(slot, renewed)?;
+        Ok(Some(format!("{NO_PROCESS_LEFT} {note}")))
     }
 
     /// Makes sure of a worker that waits for a request; returns the text for the model when that took a restart.
     async fn ready(&self, slot: &mut Slot) -> Result<Option<String>, Error> {
+        if let Some(said) = slot.absent.clone() {
+            return Err(self.lost(Error::NotStarted { said }).await);
+        }
         let Some(since) = slot.busy else {
             if slot.connection.is_some() {
                 return Ok(None);
             }
-            let used = slot.used;
+            let used = std::mem::replace(&mut slot.used, true);
             let note = self.reopen(slot).await?;
-            return Ok(used.then(|| note.to_owned()));
+            return Ok(used.then_some(note));
         };
         // A future that was dropped left the stream in the middle of something.
         let note = if self.abort(slot, since).await {
             self.renewed(slot, false).await?
         } else {
-            self.reopen(slot).await?.to_owned()
+            self.reopen(slot).await?
         };
         slot.busy = None;
         Ok(Some(note))
@@ -267,100 +315,17 @@ impl Shell {
         };
         control.is_crowded(&others).await.unwrap_or(true)
     }
+}
 
-    /// A new worker under the same keeper after the end of the last one, else a new channel; returns the text for the model. First everything else
-    /// is ended where it leaves no room.
-    async fn renewed(&self, slot: &mut Slot, crowded: bool) -> Result<String, Error> {
-        let mut cleared = false;
-        if let Some(connection) = slot.connection.as_ref()
-            && crowded
-        {
-            cleared = clear(&self.means, connection.spared.clone()).await;
+/// The text for the model after a shell's end. That none starts any more is no failure here: what the command printed is still an answer.
+fn noted(slot: &mut Slot, renewed: Result<String, Error>) -> Result<String, Error> {
+    match renewed {
+        Err(Error::NotStarted { said }) => {
+            slot.connection = None;
+            let note = absent::told(&said);
+            slot.absent = Some(said);
+            Ok(note)
         }
-        let note = match self.revive(slot, &mut cleared).await {
-            Some(note) => note,
-            None => self.reopen(slot).await?,
-        };
-        Ok(if cleared {
-            format!("{NO_PROCESS_LEFT} {note}")
-        } else {
-            note.to_owned()
-        })
-    }
-
-    /// Asks the keeper for a new worker and gives it the state that the last one left; `None` when the channel is of no more use.
-    async fn revive(&self, slot: &mut Slot, cleared: &mut bool) -> Option<&'static str> {
-        let saved = slot.saved.take();
-        let connection = slot.connection.as_mut()?;
-        connection.worker = None;
-        let go = connection.go();
-        if connection.send(&go).await.is_err()
-            || !wait_for_up(connection, &self.means, cleared).await
-        {
-            slot.saved = saved;
-            return None;
-        }
-        let Some(saved) = saved else {
-            return Some(FRESH);
-        };
-        let restored = restore(connection, &self.state_file(saved)).await;
-        slot.saved = restored.sequence();
-        restored.note()
-    }
-
-    /// Opens a new channel and restores what the last shell left; returns the text for the model.
-    async fn reopen(&self, slot: &mut Slot) -> Result<&'static str, Error> {
-        slot.used = true;
-        slot.connection = None;
-        let mut connection = self.connect().await?;
-        let mut note = FRESH;
-        if let Some(saved) = slot.saved.take() {
-            let restored = restore(&mut connection, &self.state_file(saved)).await;
-            slot.saved = restored.sequence();
-            match restored.note() {
-                Some(told) => note = told,
-                None => connection = self.connect().await?,
-            }
-        }
-        slot.busy = None;
-        slot.connection = Some(connection);
-        Ok(note)
-    }
-
-    async fn connect(&self) -> Result<Connection, Error> {
-        let error = match Connection::open(self.place.as_ref(), None).await {
-            Ok(mut connection) => {
-                if wait_for_up(&mut connection, &self.means, &mut false).await {
-                    return Ok(connection);
-                }
-                let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
-                Error::lost("start a shell", late)
-            }
-            Err(error) => error,
-        };
-        Err(self.lost(error).await)
-    }
-
-    fn state_file(&self, saved: u64) -> String {
-        script::state_file(self.place.shell_state(), saved)
-    }
-
-    /// The error of a shell that could not be had, with what has become of the place where that explains it.
-    async fn lost(&self, error: Error) -> Error {
-        let cause = match timeout(STATE, self.place.state()).await {
-            Ok(Ok(PlaceState::Running) | Err(_)) => return error,
-            Ok(Ok(PlaceState::Paused)) => Cause::from("it is paused"),
-            Ok(Ok(PlaceState::Gone)) => Cause::from("it has been removed"),
-            Ok(Ok(PlaceState::Exited {
-                out_of_memory: true,
-                ..
-            })) => Cause::from("it ran out of memory and was ended"),
-            Ok(Ok(PlaceState::Exited { code, .. })) => Cause::from(format!(
-                "its main process ended with code {}",
-                code.map_or_else(|| String::from("unknown"), |code| code.to_string())
-            )),
-            Err(late) => Cause::from(late),
-        };
-        Error::lost("start a shell", cause)
+        renewed => renewed,
     }
 }

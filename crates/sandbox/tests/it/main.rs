@@ -13,6 +13,7 @@ mod docker_images;
 mod docker_lifecycle;
 mod docker_limits;
 mod docker_pulls;
+mod docker_ruins;
 mod docker_sandbox;
 mod docker_shell;
 mod docker_support;

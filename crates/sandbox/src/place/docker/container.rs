@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::boot::{self, Report};
 use super::call;
 use super::channel::{self, Frames, Held, Input, Output, Sink};
-use super::exec::{self, NotStarted};
-use super::memory::Kills;
+use super::exec::{self, Entry, NotStarted};
+use super::memory::{Heard, Kills};
 use super::sweeps::Sweeps;
 use super::{archive, state, stuck};
 use crate::error::Error;
@@ -60,6 +60,7 @@ pub(super) struct Container {
     pub(super) main: Mutex<Option<Main>>,
     pub(super) held: Arc<Held>,
     pub(super) sweeps: Arc<Sweeps>,
+    pub(super) entry: Arc<Entry>,
     /// Held while a program is on its way in.
     pub(super) entrance: Arc<Mutex<()>>,
     pub(super) kills: Arc<Kills>,
@@ -109,7 +110,7 @@ pub(super) async fn bring_up(
             break;
         }
     }
-    let state = state::ask(docker, name, false).await?;
+    let state = state::ask(docker, name, Heard::default()).await?;
     let said = String::from_utf8_lossy(&said).trim().to_owned();
     let mut problem = format!(
         "the image's /bin/sh did not start as a shell: {}",
@@ -166,8 +167,17 @@ impl Container {
 
     async fn ask_state(&self) -> Result<PlaceState, Error> {
         // What was stopped on request was killed for that.
-        let killed = self.kills.of(self.name()) > 0 && !self.stopped.load(Ordering::SeqCst);
-        state::ask(&self.docker, self.name(), killed).await
+        let heard = self.kills.of(self.name());
+        let state = state::ask(&self.docker, self.name(), heard).await?;
+        Ok(match state {
+            PlaceState::Exited { code, .. } if self.stopped.load(Ordering::SeqCst) => {
+                PlaceState::Exited {
+                    code,
+                    out_of_memory: false,
+                }
+            }
+            state => state,
+        })
     }
 
     async fn open_channel(&self, launch: &Launch) -> Result<Channel, Error> {
@@ -199,9 +209,10 @@ impl Container {
         let entrance = Arc::clone(&self.entrance).lock_owned().await;
         let (docker, number) = (self.docker.clone(), self.number.clone());
         let (sweeps, launch) = (Arc::clone(&self.sweeps), launch.clone());
+        let entry = Arc::clone(&self.entry);
         let entering = async move {
             let _entrance = entrance;
-            let exec = exec::start(&docker, &number, &launch).await?;
+            let exec = exec::start(&docker, &number, &entry, &launch).await?;
             Ok(exec.into_channel(docker, |root, id, gone| {
                 Sweeps::guard(&sweeps, root, Some(id), gone)
             }))
@@ -214,9 +225,10 @@ impl Container {
         // The engine notices the end of a container later than those who try to use it.
         for _ in 0..NOTICE {
             match self.ask_state().await {
+                Ok(PlaceState::Running) if not_started.is_explained() => break,
                 Ok(PlaceState::Running) => sleep(LOOK).await,
                 Ok(state) => return Error::lost(operation, state::explained(state)),
-                Err(_) => break,
+                Err(error) => return error,
             }
         }
         not_started.losing(operation)
@@ -316,7 +328,7 @@ impl Place for Container {
     }
 
     fn memory_kills(&self) -> u64 {
-        self.kills.of(self.name())
+        self.kills.of(self.name()).kills
     }
 
     fn disk(&self) -> Option<PathBuf> {

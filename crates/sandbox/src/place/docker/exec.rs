@@ -32,6 +32,21 @@ const WRAP: &str = include_str!("wrap.sh");
 /// Becomes the program, since no process may be free for it.
 const BECOME: &str = "ulimit -S -n 65536 2>/dev/null; echo \"$$\" >&2; exec \"$@\" 2>&1";
 
+/// The shell that the main process was started with, before anybody could put another in its place.
+const OWN: &str = "/proc/1/exe";
+const IMAGES: &str = "/bin/sh";
+/// Where the launched program stands among the words after the shell, which are `-c`, its script, and its name.
+const PROGRAM: usize = 3;
+/// What the engine says where it could start everything but the program itself.
+const RUNTIME: &str = "OCI runtime";
+
+/// Which shell a container's programs are started by.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// One that finds its work by its own name (busybox) cannot be started by the main process's.
+    images: AtomicBool,
+}
+
 /// A started exec.
 pub(super) struct Exec {
     id: String,
@@ -56,9 +71,31 @@ pub(super) enum NotStarted {
 impl NotStarted {
     pub(super) fn losing(self, operation: impl Into<String>) -> Error {
         match self {
+            Self::Call(failure) if failure.message().contains(RUNTIME) => Error::NotStarted {
+                said: failure.message().trim().to_owned(),
+            },
             Self::Call(failure) => failure.losing(operation),
-            Self::Said(said) => Error::lost(operation, said),
+            Self::Said(said) => Error::NotStarted { said },
         }
+    }
+
+    /// Whether the engine did its part, and the program was not what it should be.
+    fn is_of_the_program(&self) -> bool {
+        match self {
+            Self::Call(failure) => failure.message().contains(RUNTIME),
+            Self::Said(_) => true,
+        }
+    }
+
+    /// Whether that is sure without another look at the container.
+    pub(super) fn is_explained(&self) -> bool {
+        let said = match self {
+            Self::Call(failure) => failure.message(),
+            Self::Said(said) => said,
+        };
+        ["no such file or directory", "permission denied"]
+            .iter()
+            .any(|word| said.contains(word))
     }
 }
 
@@ -66,10 +103,10 @@ impl NotStarted {
 pub(super) async fn start(
     docker: &Docker,
     container: &str,
+    entry: &Entry,
     launch: &Launch,
 ) -> Result<Exec, NotStarted> {
     let mut command = vec![
-        String::from("/bin/sh"),
         String::from("-c"),
         boot::bare(&if launch.lasting {
             BECOME.to_owned()
@@ -79,24 +116,58 @@ pub(super) async fn start(
         String::from("exec"),
     ];
     command.extend_from_slice(&launch.arguments);
-    run(docker, container, command, launch.directory.clone()).await
+    run(docker, container, entry, command, launch.directory.clone()).await
 }
 
 /// Ends what descends from a process that an exec, or the container, was started with.
-pub(super) async fn sweep(docker: &Docker, container: &str, root: u32) -> Result<(), NotStarted> {
+pub(super) async fn sweep(
+    docker: &Docker,
+    container: &str,
+    entry: &Entry,
+    root: u32,
+) -> Result<(), NotStarted> {
     let own = if root == 1 { "" } else { "kill -9 \"$1\"\n" };
     let sweep = boot::bare(SWEEP);
     let script = format!("{sweep}echo \"$$\" >&2\nsweep \"$1\" 2>/dev/null\n{own}");
-    let command = ["/bin/sh", "-c", &script, "sweep", &root.to_string()]
+    let command = ["-c", &script, "sweep", &root.to_string()]
         .map(str::to_owned)
         .to_vec();
-    let mut exec = run(docker, container, command, Some(String::from("/"))).await?;
+    let directory = Some(String::from("/"));
+    let mut exec = run(docker, container, entry, command, directory).await?;
     let until = Instant::now() + START;
     while let Ok(Some(Ok(_))) = timeout_at(until, channel::next(&mut exec.frames)).await {}
     Ok(())
 }
 
+/// Gives arguments to a shell that nobody has had a hand in, else to the image's.
 async fn run(
+    docker: &Docker,
+    container: &str,
+    entry: &Entry,
+    arguments: Vec<String>,
+    directory: Option<String>,
+) -> Result<Exec, NotStarted> {
+    let with = |shell: &str| {
+        let words = arguments.iter().enumerate().map(|(at, word)| {
+            let is_shell = at == PROGRAM && word == IMAGES;
+            if is_shell { shell } else { word }.to_owned()
+        });
+        std::iter::once(shell.to_owned()).chain(words).collect()
+    };
+    if !entry.images.load(Ordering::Relaxed) {
+        match run_command(docker, container, with(OWN), directory.clone()).await {
+            Err(failed) if failed.is_of_the_program() => {}
+            own => return own,
+        }
+    }
+    let started = run_command(docker, container, with(IMAGES), directory).await;
+    if started.is_ok() {
+        entry.images.store(true, Ordering::Relaxed);
+    }
+    started
+}
+
+async fn run_command(
     docker: &Docker,
     container: &str,
     command: Vec<String>,

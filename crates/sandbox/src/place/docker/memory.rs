@@ -16,7 +16,16 @@ use super::labels;
 /// How long after a broken stream of events another one is asked for.
 const AGAIN: Duration = Duration::from_secs(1);
 
-type Counts = Arc<Mutex<HashMap<String, u64>>>;
+type Counts = Arc<Mutex<HashMap<String, Heard>>>;
+
+/// What was heard of one container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// How many kills.
+    pub(super) kills: u64,
+    /// When the last one was, by the engine's clock, in nanoseconds since 1970.
+    pub(super) last: Option<i64>,
+}
 
 /// Counts them for every container of this process.
 pub(super) struct Kills {
@@ -50,8 +59,8 @@ impl Kills {
         })
     }
 
-    /// How many a container has had.
-    pub(super) fn of(&self, container: &str) -> u64 {
+    /// Those that a container has had.
+    pub(super) fn of(&self, container: &str) -> Heard {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(container).copied().unwrap_or_default()
     }
@@ -66,12 +75,12 @@ impl Kills {
 }
 
 fn count(counts: &Counts, event: EventMessage) {
+    let at = event.time_nano;
     let attributes = event.actor.and_then(|actor| actor.attributes);
     if let Some(name) = attributes.and_then(|mut attributes| attributes.remove("name")) {
-        *counts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(name)
-            .or_default() += 1;
+        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = counts.entry(name).or_default();
+        heard.kills += 1;
+        heard.last = heard.last.max(at);
     }
 }

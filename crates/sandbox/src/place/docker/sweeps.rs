@@ -8,6 +8,7 @@ use bollard::Docker;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use super::exec::Entry;
 use super::{call, exec};
 
 /// How long a program whose input ended may take to end by itself: most do, and an exec for each of them would cost more than they do.
@@ -27,6 +28,7 @@ struct Program {
 pub(super) struct Sweeps {
     docker: Docker,
     container: String,
+    entry: Arc<Entry>,
     waiting: Mutex<Vec<Program>>,
     /// One after the other, so that whoever waits for all waits for those under way.
     turn: tokio::sync::Mutex<()>,
@@ -38,11 +40,13 @@ impl Sweeps {
     pub(super) fn new(
         docker: Docker,
         container: String,
+        entry: Arc<Entry>,
         entrance: Arc<tokio::sync::Mutex<()>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             docker,
             container,
+            entry,
             waiting: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             entrance,
@@ -80,7 +84,7 @@ impl Sweeps {
                 continue;
             }
             let _entrance = self.entrance.lock().await;
-            if exec::sweep(&self.docker, &self.container, program.root)
+            if exec::sweep(&self.docker, &self.container, &self.entry, program.root)
                 .await
                 .is_err()
             {

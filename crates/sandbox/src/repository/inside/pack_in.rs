@@ -37,7 +37,7 @@ pub(super) fn settled() -> u64 {
 }
 
 /// Writes entries that all belong to one owner.
-pub(super) struct Packer<W: Write> {
+pub(crate) struct Packer<W: Write> {
     builder: tar::Builder<W>,
     owner: Owner,
     /// Seconds since 1970.
@@ -49,7 +49,7 @@ pub(super) struct Packer<W: Write> {
 }
 
 impl<W: Write> Packer<W> {
-    pub(super) fn new(writer: W, owner: Owner) -> Self {
+    pub(crate) fn new(writer: W, owner: Owner) -> Self {
         Self {
             builder: tar::Builder::new(writer),
             owner,
@@ -66,7 +66,7 @@ impl<W: Write> Packer<W> {
         }
     }
 
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         self.builder.into_inner()?.flush()
     }
 
@@ -123,7 +123,7 @@ impl<W: Write> Packer<W> {
     }
 
     /// The directories above a path that `missing` says are not there yet. Paths come sorted, or a directory may come twice.
-    pub(super) fn parents(
+    pub(crate) fn parents(
         &mut self,
         path: &[u8],
         missing: impl Fn(&[u8]) -> bool,
@@ -140,7 +140,7 @@ impl<W: Write> Packer<W> {
         Ok(())
     }
 
-    pub(super) fn file(&mut self, path: &[u8], permissions: u32, content: &[u8]) -> io::Result<()> {
+    pub(crate) fn file(&mut self, path: &[u8], permissions: u32, content: &[u8]) -> io::Result<()> {
         let header = self.header(EntryType::Regular, permissions, content.len() as u64);
         self.entry(header, path, b"", content)
     }

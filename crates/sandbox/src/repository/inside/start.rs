@@ -119,7 +119,11 @@ impl Inside<'_> {
             .look(&prepared, &blank, Keep::Nothing, Want::Names)
             .await?;
         let baseline = Baseline::new(untracked(&prepared, found), HashMap::new());
-        let (sealed, owner, private) = (Arc::clone(&prepared), self.user(), self.private.clone());
+        let (sealed, owner, private) = (
+            Arc::clone(&prepared),
+            Owner::of(self.place),
+            self.private.clone(),
+        );
         let (at, below) = self.target(!before.is_absent());
         let below = below.to_owned();
         self.put(at, move |writer| {
@@ -150,16 +154,6 @@ impl Inside<'_> {
         match workdir.rsplit_once('/') {
             Some((parent, name)) if exists && !parent.is_empty() => (parent, name),
             _ => ("/", workdir.trim_start_matches('/')),
-        }
-    }
-
-    /// The user that commands run as; root where only its name is known.
-    fn user(&self) -> Owner {
-        let user = &self.place.applied().user;
-        let (uid, gid) = user.split_once(':').unwrap_or((user, user));
-        Owner {
-            uid: uid.parse().unwrap_or(0),
-            gid: gid.parse().unwrap_or(0),
         }
     }
 
