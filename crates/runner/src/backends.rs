@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sandbox::limits::Network;
 use sandbox::place::Backend;
 use sandbox::place::bubblewrap::Bubblewrap;
-use sandbox::place::docker::{Docker, DockerSettings};
+use sandbox::place::docker::{Docker, DockerSettings, Engine};
 use sandbox::place::host::HostSettings;
 use sandbox::place::local::Local;
 
@@ -84,7 +84,12 @@ pub async fn select(settings: &RunSettings, images: &[bool]) -> Result<Backends,
                     source: Some(Box::new(error)),
                 })?)
         }
-        SandboxChoice::Docker => only(docker(settings).await.map_err(unusable)?),
+        SandboxChoice::Docker => only(containers(settings, Engine::Usual).await.map_err(unusable)?),
+        SandboxChoice::Podman => only(
+            containers(settings, Engine::Podman)
+                .await
+                .map_err(unusable)?,
+        ),
         SandboxChoice::Auto => automatic(settings, images).await?,
     };
     for selected in backends.selected() {
@@ -107,7 +112,7 @@ async fn automatic(settings: &RunSettings, images: &[bool]) -> Result<Backends, 
     if named == 0 {
         return Ok(only(on_the_host(settings).await?));
     }
-    match docker(settings).await {
+    match containers(settings, Engine::Usual).await {
         Ok(docker) if named == images.len() => Ok(only(docker)),
         Ok(docker) => Ok(Backends {
             first: on_the_host(settings).await?,
@@ -158,24 +163,35 @@ pub async fn anywhere(root: &Path) -> Result<(Vec<Arc<dyn Backend>>, Option<Stri
     }
     match Docker::connect(DockerSettings::new(root)).await {
         Ok(docker) => {
+            let other = docker.capabilities().backend != "podman";
             found.push(Arc::new(docker));
+            // Beside Docker there may be Podman; nobody has to have one.
+            let podman = DockerSettings {
+                engine: Engine::Podman,
+                ..DockerSettings::new(root)
+            };
+            if other && let Ok(podman) = Docker::connect(podman).await {
+                found.push(Arc::new(podman));
+            }
             Ok((found, None))
         }
         Err(error) => Ok((found, Some(chain(&error)))),
     }
 }
 
-async fn docker(settings: &RunSettings) -> Result<Selected, sandbox::Error> {
+async fn containers(settings: &RunSettings, engine: Engine) -> Result<Selected, sandbox::Error> {
     let (identity, operation) = (&settings.identity, &settings.operation);
     let docker = DockerSettings {
+        engine,
         platform: identity.platform.clone(),
         pull: operation.pull,
         best_effort_limits: operation.best_effort_limits,
         ..DockerSettings::new(root(operation.scratch.as_ref()))
     };
+    let backend = Docker::connect(docker).await?;
     Ok(Selected {
-        backend: Arc::new(Docker::connect(docker).await?),
-        name: "docker",
+        name: backend.capabilities().backend,
+        backend: Arc::new(backend),
         warning: None,
     })
 }

@@ -20,6 +20,8 @@ pub enum Exit {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// The code of a program that was run for the user: a shell in a sandbox.
+    Program(u8),
 }
 
 impl Exit {
@@ -34,6 +36,16 @@ impl Exit {
             Self::Bug => 70,
             Self::Interrupted => 130,
             Self::Terminated => 143,
+            Self::Program(code) => code,
+        }
+    }
+
+    /// The end of a program of that code, where it is known.
+    pub fn of_program(code: Option<i32>) -> Self {
+        match code {
+            Some(0) => Self::Success,
+            Some(code) => Self::Program(u8::try_from(code).unwrap_or(u8::MAX)),
+            None => Self::Infrastructure,
         }
     }
 
@@ -65,7 +77,7 @@ impl Exit {
     fn rank(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Gate => 1,
+            Self::Gate | Self::Program(_) => 1,
             Self::Infrastructure => 2,
             Self::Aborted => 3,
             Self::Usage => 4,

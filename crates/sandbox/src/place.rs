@@ -6,6 +6,7 @@ pub mod docker;
 pub mod host;
 pub mod local;
 pub(crate) mod removal;
+pub mod terminal;
 pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
+use self::terminal::{Terminal, Visit};
 use crate::error::Error;
 use crate::limits::{Applied, Limits, Network};
 
@@ -270,6 +272,17 @@ pub trait Backend: Send + Sync {
     ) -> BoxFuture<'a, Result<KeptPlace, Error>>;
     /// Places of dead runs that were kept on purpose.
     fn kept<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>>;
+    /// Whether anything of a place is left.
+    fn has<'a>(&'a self, id: &'a PlaceId) -> BoxFuture<'a, Result<bool, Error>>;
+    /// Opens a shell at a terminal in a place that was kept, as the agent's was started.
+    ///
+    /// # Errors
+    /// When there is no such place any more, or it does not start.
+    fn visit<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        visit: &'a Visit,
+    ) -> BoxFuture<'a, Result<Terminal, Error>>;
     /// Removes a place and everything in it; removing it twice is not an error.
     fn remove<'a>(
         &'a self,

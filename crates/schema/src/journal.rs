@@ -152,6 +152,9 @@ pub enum RunEvent {
         place: String,
         /// Command by which people get into it.
         open: String,
+        /// Shell text that starts shells there where the agent's started.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        shell_init: String,
     },
     /// A failed attempt will be followed by another.
     RetryPlanned {

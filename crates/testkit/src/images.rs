@@ -28,7 +28,7 @@ pub fn docker_image(name: &str) -> Option<&'static str> {
                 !required.split(',').any(|word| word.trim() == "docker"),
                 "docker is required: {problem}"
             );
-            skipped(&problem);
+            skipped("docker", &problem);
             None
         }
     }
@@ -65,6 +65,6 @@ fn script() -> PathBuf {
 }
 
 #[expect(clippy::print_stderr, reason = "a skip must be loud")]
-fn skipped(problem: &str) {
-    eprintln!("SKIPPED for docker: {problem}");
+pub(crate) fn skipped(what: &str, problem: &str) {
+    eprintln!("SKIPPED for {what}: {problem}");
 }

@@ -9,10 +9,12 @@
 
 pub mod answer;
 mod images;
+mod podman;
 mod server;
 pub mod strict_chat;
 
 pub use answer::Answer;
 pub use images::docker_image;
+pub use podman::podman_image;
 pub use server::{Captured, FakeServer, refused_url};
 pub use strict_chat::{Said, StrictChat};

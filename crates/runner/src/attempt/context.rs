@@ -207,12 +207,18 @@ impl Context {
             return lease.end().await;
         }
         let backend = lease.sandbox().backend();
-        if let Some(place) = lease.keep().await {
+        if let Some(mut place) = lease.keep().await {
+            let run = self.run.root().display().to_string();
+            place.open = format!("runner shell {} {}", word(&run), word(&place.id.0));
+            let mut entries = self.entries.iter();
+            let entry = entries.find(|entry| entry.row.instance.id == key.instance_id);
             let kept = Kept {
                 key: key.clone(),
                 grading,
                 backend,
                 place,
+                shell_init: entry
+                    .map_or_else(String::new, |entry| self.shell_init(entry).to_owned()),
             };
             reports.kept(kept).await;
         }
@@ -299,6 +305,15 @@ impl Context {
             stored: self.operation.max_output_bytes,
         }
     }
+}
+
+/// A word that people can give to a shell.
+fn word(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@%=".contains(letter);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// `text` in a shell that starts with `init`.

@@ -20,7 +20,7 @@ use crate::lease::Leases;
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::rules;
-use crate::settings::{Operation, RunSettings, SandboxChoice};
+use crate::settings::{Operation, RunSettings};
 use crate::store::RunDirectory;
 
 /// Builds the context; without a model where only patches are graded.
@@ -159,8 +159,8 @@ pub(crate) fn image_of(settings: &RunSettings, row: &Row) -> Result<Option<Image
         hint: error.hints().into_iter().next(),
         source: Some(Box::new(error)),
     })?;
-    let optional = settings.identity.sandbox != SandboxChoice::Docker
-        && settings.operation.repositories.is_some();
+    let optional =
+        !settings.identity.sandbox.is_contained() && settings.operation.repositories.is_some();
     let by_rule = |image: &Image| matches!(image.origin, Origin::Family(_));
     Ok(image.filter(|image| !(optional && by_rule(image))))
 }

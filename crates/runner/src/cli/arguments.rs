@@ -104,10 +104,26 @@ pub enum Command {
     Replay(Box<Replay>),
     /// Show, get and remove container images
     Images(Images),
+    /// Open a shell in a sandbox that a run kept
+    Shell(Shell),
     /// Remove what runs that died left on this machine
     Clean(Clean),
     /// Say what this machine has, what it lacks, and how to mend it
     Doctor(Doctor),
+}
+
+/// `runner shell`.
+#[derive(Debug, Args)]
+pub struct Shell {
+    /// Directory of the run, which was made with `--keep-sandbox`
+    #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub run: PathBuf,
+    /// Instance, whose newest kept sandbox it is, or the name of a sandbox [default: list those that are kept]
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// Root of the sandboxes' private directories [default: the run's]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub scratch: Option<PathBuf>,
 }
 
 /// `runner clean`.

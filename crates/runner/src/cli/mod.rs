@@ -10,6 +10,7 @@ mod images;
 mod replay;
 mod resolve;
 mod run;
+mod shell;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
@@ -54,6 +55,7 @@ fn dispatch(cli: Cli, negated: Table, printer: &Printer) -> Result<Exit, Error> 
         Command::Grade(command) => grade::grade(&command, negated, printer),
         Command::Replay(command) => replay::replay(&command, negated, printer),
         Command::Images(command) => images::images(command, negated, printer),
+        Command::Shell(command) => shell::shell(&command, printer),
         Command::Clean(command) => clean::clean(&command, printer),
         Command::Doctor(command) => doctor::doctor(&command, printer),
     }

@@ -93,6 +93,8 @@ pub struct Kept {
     pub backend: &'static str,
     /// How it is found again.
     pub place: KeptPlace,
+    /// Shell text that starts shells there where the agent's started.
+    pub shell_init: String,
 }
 
 /// What the dispatcher hears.

@@ -46,6 +46,7 @@ impl Dispatcher {
             backend: kept.backend.to_owned(),
             place: kept.place.id.0.clone(),
             open: kept.place.open.clone(),
+            shell_init: kept.shell_init.clone(),
         });
         self.kept.push(kept);
     }

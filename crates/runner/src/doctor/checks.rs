@@ -43,6 +43,7 @@ pub async fn examine(subject: &Subject) -> Vec<Check> {
         python().await,
         bubblewrap,
         docker().await,
+        podman().await,
         writable(&subject.runs),
         space("space for runs", &subject.runs),
         space("space for sandboxes", &subject.scratch),
@@ -127,6 +128,16 @@ async fn docker() -> Check {
         Err(error) => Check::ok(
             "docker",
             format!("{}; needed for --sandbox docker alone", chain(&error)),
+        ),
+    }
+}
+
+async fn podman() -> Check {
+    match sandbox::place::docker::probe_podman().await {
+        Ok(version) => Check::ok("podman", format!("a service answers (version {version})")),
+        Err(error) => Check::ok(
+            "podman",
+            format!("{}; needed for --sandbox podman alone", chain(&error)),
         ),
     }
 }

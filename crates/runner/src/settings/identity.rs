@@ -22,6 +22,8 @@ pub enum SandboxChoice {
     Bubblewrap,
     /// A Docker engine.
     Docker,
+    /// Podman's service.
+    Podman,
 }
 
 impl SandboxChoice {
@@ -32,6 +34,17 @@ impl SandboxChoice {
             Self::Local => "local",
             Self::Bubblewrap => "bubblewrap",
             Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+}
+
+impl SandboxChoice {
+    /// Whether it is asked for containers, and nothing else will do.
+    pub fn is_contained(self) -> bool {
+        match self {
+            Self::Docker | Self::Podman => true,
+            Self::Auto | Self::Local | Self::Bubblewrap => false,
         }
     }
 }

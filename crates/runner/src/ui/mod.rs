@@ -6,6 +6,7 @@ mod log;
 mod plural;
 mod printer;
 mod size;
+pub mod terminal;
 
 pub use log::{log, report_panics};
 pub use plural::count;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::command::{Said, permitted};
 use crate::fixture::{Fixture, processes_at, signal, wait};
+use crate::shell::Visit;
 
 const SLEEP: &str = "sleep 600 # until somebody ends it";
 
@@ -171,14 +172,6 @@ fn kept(fixture: &Fixture) -> Vec<(String, String)> {
     kept.collect()
 }
 
-fn sh(command: &str) -> String {
-    let output = std::process::Command::new("sh")
-        .args(["-c", command])
-        .output()
-        .unwrap();
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// The one sandbox that is kept: nothing runs in it, neither another run nor `clean` alone removes it.
 fn kept_on(fixture: &Fixture, said: &Said, sandbox: &str) -> (String, String) {
     let [(name, open)] = kept(fixture).try_into().unwrap();
@@ -233,7 +226,9 @@ fn the_sandbox_of_a_failed_attempt_is_kept_until_it_is_asked_for() {
         let fixture = Fixture::new(1);
         let said = failing(&fixture, &["--sandbox", sandbox]);
         let (name, open) = kept_on(&fixture, &said, sandbox);
-        assert_eq!(sh(&format!("{open} && cat left.txt")), "by the agent\n");
+        assert!(open.starts_with("runner shell "), "{open}");
+        let seen = Visit::to(&fixture, &[&name]).run(&["cat left.txt"], 0);
+        assert!(seen.contains("by the agent\r\n"), "{seen}");
         remove_kept(&fixture, &name);
         fixture.assert_clean();
     }
@@ -248,9 +243,9 @@ fn the_container_of_a_failed_attempt_is_kept_until_it_is_asked_for() {
     fixture.change(0, "image", json!(image));
     let said = failing(&fixture, &["--sandbox", "docker"]);
     let (name, open) = kept_on(&fixture, &said, "docker");
-    assert_eq!(
-        open,
-        format!("docker start {name} && docker exec -it {name} sh")
+    assert!(
+        open.starts_with("runner shell ") && open.ends_with(&name),
+        "{open}"
     );
     let running = ["inspect", "--format", "{{.State.Running}}", &name];
     assert_eq!(docker(&running), "false");
@@ -274,7 +269,9 @@ fn the_sandbox_of_an_unresolved_grading_is_kept_and_that_of_a_resolved_one_is_no
     let [(name, open)] = kept(&fixture).try_into().unwrap();
     let line = format!("kept {name} of {} s1-a1, grading 2: ", fixture.id(1));
     assert!(said.err.contains(&line), "{}", said.all());
-    assert_eq!(sh(&format!("{open} && cat value.txt")), "other\n");
+    assert!(open.starts_with("runner shell "), "{open}");
+    let seen = Visit::to(&fixture, &[&name]).run(&["cat value.txt"], 0);
+    assert!(seen.contains("other\r\n"), "{seen}");
     remove_kept(&fixture, &name);
     fixture.assert_clean();
 }

@@ -133,6 +133,7 @@ impl Confinement for Namespaces {
                 image: None,
             },
             environment: host::environment(HOME_INSIDE, TEMPORARY_INSIDE, &spec.environment),
+            given: host::given(spec),
             keep: settings.keep.clone(),
             wrapper: Some(Box::new(move |directory| {
                 let mut arguments = vec![program.clone()];

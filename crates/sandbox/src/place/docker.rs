@@ -1,5 +1,7 @@
 //! The `docker` backend: a container for each place, by way of the engine's API.
 //!
+//! Podman's service speaks the same API; where its answers differ is in `podman`.
+//!
 //! The shell is the container's main process, attached before it starts and without an init; what else runs is an exec as the same user.
 
 mod archive;
@@ -23,6 +25,7 @@ mod pull;
 mod state;
 mod stuck;
 mod sweeps;
+mod visit;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -43,6 +46,7 @@ pub use self::connect::{EngineInfo, ProbeError, probe};
 pub use self::context::ContextError;
 pub use self::image::Pull;
 pub use self::inventory::{Inventory, StoredImage};
+pub use self::podman::probe_podman;
 
 use self::boot::Report;
 use self::channel::Held;
@@ -55,6 +59,7 @@ use self::podman::Shortcomings;
 use self::sweeps::Sweeps;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
+use crate::place::terminal::{Terminal, Visit};
 use crate::place::{
     Backend, Capabilities, KeptPlace, Leftover, Place, PlaceId, PlaceSpec, directory, removal,
 };
@@ -66,11 +71,23 @@ const CLEAN: Duration = Duration::from_secs(30);
 /// Where the repository is unless the row or the image says.
 const WORKDIR: &str = "/workspace";
 
+/// Which engine is spoken to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The one that Docker's command line would ask; Podman where there is no other.
+    #[default]
+    Usual,
+    /// Podman, at its own socket.
+    Podman,
+}
+
 /// Settings of the `docker` backend.
 #[derive(Debug, Clone)]
 pub struct DockerSettings {
     /// Directory on the host for what belongs to a place and is not visible in it.
     pub root: PathBuf,
+    /// Which engine.
+    pub engine: Engine,
     /// Image for rows that name none.
     pub image: Option<String>,
     /// When images are pulled.
@@ -88,6 +105,7 @@ impl DockerSettings {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
+            engine: Engine::default(),
             image: None,
             pull: Pull::default(),
             configuration: None,
@@ -120,9 +138,12 @@ impl Docker {
     /// # Errors
     /// `Unsupported` when no engine answers, with the cause and a hint; `Start` when the directory of `settings` cannot be made.
     pub async fn connect(settings: DockerSettings) -> Result<Self, Error> {
-        let (engine, info) = connect::ask().await.map_err(|error| Error::Unsupported {
-            message: format!("no Docker engine can be used: {}", connect::chain(&error)),
-        })?;
+        let (engine, info) = match settings.engine {
+            Engine::Podman => podman::ask().await?,
+            Engine::Usual => connect::ask().await.map_err(|error| Error::Unsupported {
+                message: format!("no Docker engine can be used: {}", connect::chain(&error)),
+            })?,
+        };
         std::fs::create_dir_all(&settings.root).map_err(|error| {
             Error::start(
                 format!("make the sandboxes' directory {}", settings.root.display()),
@@ -162,7 +183,10 @@ impl Docker {
             podman,
             processors: processors.map(f64::from),
             platform,
-            storage: connect::storage(info),
+            storage: match settings.engine {
+                Engine::Usual => connect::storage(info),
+                Engine::Podman => podman::storage(info),
+            },
             settings,
             starts: Semaphore::new(cores),
             removals: Semaphore::new(REMOVALS),
@@ -175,7 +199,7 @@ impl Docker {
         let name = spec.image.as_ref().or(self.settings.image.as_ref());
         name.map(String::as_str).ok_or_else(|| Error::Unsupported {
             message: String::from(
-                "the docker sandbox needs an image and the row names none: give one with --image",
+                "a container needs an image and the row names none: give one with --image",
             ),
         })
     }
@@ -509,6 +533,18 @@ impl Backend for Docker {
 
     fn kept<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {
         Box::pin(self.find_kept())
+    }
+
+    fn has<'a>(&'a self, id: &'a PlaceId) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(self.find(id))
+    }
+
+    fn visit<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        visit: &'a Visit,
+    ) -> BoxFuture<'a, Result<Terminal, Error>> {
+        Box::pin(self.visit_container(id, visit))
     }
 
     fn remove<'a>(

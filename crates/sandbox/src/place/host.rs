@@ -1,6 +1,7 @@
 //! What the backends that run commands on the host share: a private directory for each place, and a keeper for each channel.
 
 mod backend;
+mod visit;
 
 use std::ffi::OsString;
 use std::io;
@@ -147,6 +148,12 @@ pub(crate) fn environment(
     variables
 }
 
+/// Names of the variables that the user gave.
+pub(crate) fn given(spec: &PlaceSpec) -> Vec<String> {
+    let names = spec.environment.iter().map(|(name, _)| name.clone());
+    names.collect()
+}
+
 /// Gives the words before a program, for the directory that it starts in.
 pub(crate) type Wrapper = Box<dyn Fn(&str) -> Vec<OsString> + Send + Sync>;
 
@@ -160,6 +167,8 @@ pub(crate) struct HostPlace {
     pub(crate) shell_state: String,
     pub(crate) applied: Applied,
     pub(crate) environment: Vec<(String, String)>,
+    /// Names of those variables that the user gave.
+    pub(crate) given: Vec<String>,
     pub(crate) keep: KeepCommand,
     /// Program and arguments before what is launched, given its directory as seen inside; empty where nothing confines it.
     pub(crate) wrapper: Option<Wrapper>,

@@ -71,6 +71,7 @@ impl Confinement for Unconfined {
                 image: None,
             },
             environment: host::environment(&home, &text(TEMPORARY), &spec.environment),
+            given: host::given(spec),
             keep: places.settings().keep.clone(),
             wrapper: None,
             trees: Mutex::default(),

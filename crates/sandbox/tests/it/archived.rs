@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use sandbox::Error;
 use sandbox::limits::Applied;
+use sandbox::place::terminal::{Terminal, Visit};
 use sandbox::place::{
     Archive, Archives, Backend, Capabilities, Channel, Files, KeptPlace, Launch, Leftover, Place,
     PlaceId, PlaceSpec, PlaceState, Processes,
@@ -69,6 +70,18 @@ impl Backend for Archived {
 
     fn kept(&self) -> BoxFuture<'_, Result<Vec<Leftover>, Error>> {
         self.inner.kept()
+    }
+
+    fn has<'a>(&'a self, id: &'a PlaceId) -> BoxFuture<'a, Result<bool, Error>> {
+        self.inner.has(id)
+    }
+
+    fn visit<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        visit: &'a Visit,
+    ) -> BoxFuture<'a, Result<Terminal, Error>> {
+        self.inner.visit(id, visit)
     }
 
     fn remove<'a>(

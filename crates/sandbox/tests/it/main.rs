@@ -22,6 +22,7 @@ mod hostile;
 mod lifecycle;
 mod limits;
 mod patches;
+mod podman;
 mod seals;
 mod shell_table;
 mod shells;

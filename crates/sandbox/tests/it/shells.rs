@@ -65,10 +65,11 @@ impl Subject {
             Kind::Docker(image) => {
                 let engine = Engine::with(image).await?;
                 let mut spec = engine.spec();
+                // An engine that cannot limit them gets no bombs and no hogs.
                 let limit = |value| {
                     Some(Limit {
                         value,
-                        explicit: true,
+                        explicit: false,
                     })
                 };
                 spec.limits.pids = limit(128);
@@ -88,6 +89,18 @@ impl Subject {
         };
         subject.at_rest = subject.count().await;
         Some(subject)
+    }
+
+    /// Whether what takes all that it can get takes it from its own place only.
+    pub(crate) fn is_limited(&self) -> bool {
+        let enforced = &self.place.applied().enforced;
+        let limited = ["pids", "memory"]
+            .iter()
+            .all(|name| enforced.iter().any(|found| found == name));
+        if !limited {
+            eprintln!("SKIPPED for limits: the engine enforces {enforced:?} alone");
+        }
+        limited
     }
 
     /// How many processes there are inside a container, 0 elsewhere.

@@ -20,6 +20,8 @@ pub enum SandboxName {
     Bubblewrap,
     /// A container from the row's image
     Docker,
+    /// The same by Podman's service
+    Podman,
 }
 
 /// Network while solving.

@@ -4,12 +4,15 @@
 //! attaching to a created container already makes it, so an image without a shell is refused there and not at the start; an archive that is put
 //! into a directory that does not exist makes that directory; images without a registry in their name are found as `localhost/name`.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bollard::Docker;
 use bollard::models::{SystemInfo, SystemVersion};
+use bollard::{API_DEFAULT_VERSION, Docker};
 
 use super::call::{self, Failure};
+use super::labels;
+use crate::error::Error;
 
 /// How long an engine that has answered may take to say whose it is.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -34,6 +37,77 @@ pub(super) fn says_bad_name(message: &str) -> bool {
 /// Whether it means that there is no such container, beside the 404 that a missing file has too.
 pub(super) fn says_no_container(message: &str) -> bool {
     message.contains("no container with name or ID")
+}
+
+/// Seconds that any answer may take to begin; calls have their own, shorter deadlines.
+const TIMEOUT: u64 = 120;
+/// Where root's Podman listens.
+const SOCKET: &str = "/run/podman/podman.sock";
+
+/// The address of Podman's service: `CONTAINER_HOST`, as its own command line has it, else this user's socket, else root's.
+pub(super) fn address() -> String {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(host) = set("CONTAINER_HOST") {
+        return host;
+    }
+    let user = rustix::process::getuid().as_raw();
+    let own = set("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{user}"));
+    let own = format!("{own}/podman/podman.sock");
+    if !Path::new(&own).exists() && Path::new(SOCKET).exists() {
+        return format!("unix://{SOCKET}");
+    }
+    format!("unix://{own}")
+}
+
+/// Connects to Podman's service, with what it says of itself.
+///
+/// # Errors
+/// `Unsupported` when none answers, or what answers is something else.
+pub(super) async fn ask() -> Result<(Docker, SystemInfo), Error> {
+    let address = address();
+    let cannot = |problem: String| Error::Unsupported {
+        message: format!(
+            "no Podman service can be used at {address}: {problem} (start one with `systemctl --user start podman.socket` or `podman system service --time=0`, or set CONTAINER_HOST to its socket)"
+        ),
+    };
+    let engine = if address.starts_with("unix://") {
+        Docker::connect_with_unix(&address, TIMEOUT, API_DEFAULT_VERSION)
+    } else {
+        Docker::connect_with_host(&address)
+    };
+    let engine = engine.map_err(|error| cannot(error.to_string()))?;
+    let asked = async {
+        let version = call::within(ANSWER, engine.version()).await?;
+        Ok((version, call::within(ANSWER, engine.info()).await?))
+    };
+    let (version, info) = asked
+        .await
+        .map_err(|failure: Failure| cannot(failure.to_string()))?;
+    if is_podman(&version) {
+        Ok((engine, info))
+    } else {
+        Err(cannot(String::from(
+            "the engine that answers is not Podman",
+        )))
+    }
+}
+
+/// Directory of this machine where it keeps images and containers; `None` where this user cannot see it.
+pub(super) fn storage(info: &SystemInfo) -> Option<PathBuf> {
+    let root = PathBuf::from(info.docker_root_dir.as_ref()?);
+    let here = info.name.as_deref() == Some(labels::host().as_str());
+    (address().starts_with("unix://") && here && root.is_dir()).then_some(root)
+}
+
+/// The version of Podman's service, where one answers; else why none does, in a line.
+///
+/// # Errors
+/// When none answers.
+pub async fn probe_podman() -> Result<String, Error> {
+    let (engine, info) = ask().await?;
+    let version = info.server_version.unwrap_or_default();
+    drop(engine);
+    Ok(version)
 }
 
 /// Whether an engine is Podman.

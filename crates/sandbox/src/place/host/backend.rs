@@ -10,8 +10,10 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::visit;
 use super::{EMPTY, HOME, HostPlace, HostSettings, PRIVATE, TEMPORARY, WORKSPACE};
 use crate::error::Error;
+use crate::place::terminal::{Terminal, Visit};
 use crate::place::tree;
 use crate::place::{
     Backend, Capabilities, KeptPlace, Labels, Leftover, Place, PlaceId, PlaceSpec, quoted,
@@ -124,6 +126,24 @@ impl<C: Confinement> Backend for HostBackend<C> {
         Box::pin(self.parts.places.list(directory::kept))
     }
 
+    fn has<'a>(&'a self, id: &'a PlaceId) -> BoxFuture<'a, Result<bool, Error>> {
+        let there = self.parts.places.path_of(id).map(|path| path.is_dir());
+        Box::pin(std::future::ready(there))
+    }
+
+    fn visit<'a>(
+        &'a self,
+        id: &'a PlaceId,
+        visit: &'a Visit,
+    ) -> BoxFuture<'a, Result<Terminal, Error>> {
+        let opened = self.parts.places.path_of(id).and_then(|path| {
+            visit::open(&path, visit).map_err(|error| {
+                Error::lost(format!("open a shell in the sandbox {}", id.0), error)
+            })
+        });
+        Box::pin(std::future::ready(opened))
+    }
+
     fn remove<'a>(
         &'a self,
         id: &'a PlaceId,
@@ -223,7 +243,9 @@ impl HostPlaces {
             .and_then(Weak::upgrade);
         let place = place.ok_or_else(|| Error::lost(operation(), "it is not there any more"))?;
         place.stop_all(deadline).await?;
-        directory::mark_kept(&place.directory).map_err(|error| Error::lost(operation(), error))?;
+        visit::remember(&place)
+            .and_then(|()| directory::mark_kept(&place.directory))
+            .map_err(|error| Error::lost(operation(), error))?;
         let workspace = place.host_workdir.to_string_lossy();
         Ok(KeptPlace {
             id: id.clone(),
@@ -231,20 +253,25 @@ impl HostPlaces {
         })
     }
 
-    pub(crate) async fn remove(&self, id: &PlaceId, deadline: Duration) -> Result<(), Error> {
-        let operation = || format!("remove the sandbox {}", id.0);
+    /// The directory of a place.
+    fn path_of(&self, id: &PlaceId) -> Result<PathBuf, Error> {
         if Path::new(&id.0).components().count() != 1 || id.0.contains('/') || id.0 == ".." {
             return Err(Error::Refused(format!(
                 "`{}` is not the name of a sandbox",
                 id.0
             )));
         }
+        Ok(self.settings.root.join(&id.0))
+    }
+
+    pub(crate) async fn remove(&self, id: &PlaceId, deadline: Duration) -> Result<(), Error> {
+        let operation = || format!("remove the sandbox {}", id.0);
+        let path = self.path_of(id)?;
         let known = self
             .alive
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(id);
-        let path = self.settings.root.join(&id.0);
         let mine = known.is_some();
         if let Some(place) = known.and_then(|place| place.upgrade()) {
             place.stop_all(deadline).await?;
