@@ -83,6 +83,7 @@ def ours(script):
     pattern = r"^patchmill_test_patch\(\) \{\ncat <<'(?P<end>\w+)'\n"
     script, patch = take_patch(script, pattern, r"\}\npatchmill_test_patch \| git apply[^\n]*\n[^\n]*\n[^\n]*\n")
     lines = steps(script, OURS_ALONE)
+    lines = [re.sub(r" \|\| python -m pip install --no-build-isolation --no-deps \.$", "", line) for line in lines]
     lines = [re.sub(r"^(git checkout [0-9a-f]{40}) -- (.*) \|\| git checkout HEAD -- .*", r"\1 \2", line) for line in lines]
     return lines, patch
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::row::Row;
@@ -26,14 +26,32 @@ pub struct Family {
     repos: Vec<String>,
     #[serde(default)]
     official: bool,
-    pub(crate) image: Option<String>,
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub(crate) image: Vec<String>,
     pub(crate) namespace: Option<String>,
     workdir: Option<String>,
+    #[serde(default)]
+    answers: Vec<String>,
     shell_init: Option<String>,
     user: Option<String>,
     #[serde(default)]
     capabilities: Vec<String>,
     tmpfs: Option<u64>,
+}
+
+/// One rule, or several of which the first that a row can fill counts.
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Rules {
+        One(String),
+        Many(Vec<String>),
+    }
+
+    Ok(match Rules::deserialize(deserializer)? {
+        Rules::One(rule) => vec![rule],
+        Rules::Many(rules) => rules,
+    })
 }
 
 #[derive(Deserialize)]
@@ -57,9 +75,10 @@ static OTHER: LazyLock<Family> = LazyLock::new(|| Family {
     id_prefix: String::new(),
     repos: Vec::new(),
     official: false,
-    image: None,
+    image: Vec::new(),
     namespace: None,
     workdir: None,
+    answers: Vec::new(),
     shell_init: None,
     user: None,
     capabilities: Vec::new(),
@@ -101,6 +120,11 @@ impl Family {
     /// Bytes of a `/tmp` in memory, where the family's images need one.
     pub fn tmpfs(&self) -> Option<u64> {
         self.tmpfs
+    }
+
+    /// Absolute paths, outside of the repository, at which the family's images hold parts of the answer.
+    pub fn answers(&self) -> &[String] {
+        &self.answers
     }
 
     fn takes(&self, row: &Row) -> bool {

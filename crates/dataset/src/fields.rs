@@ -41,6 +41,19 @@ impl<'a> Fields<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
+    /// Whether the row spells the field, even if it is null.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
+    /// Directory of the dataset.
+    pub(crate) fn directory(&self) -> &'a Path {
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
     /// Sets a field that the row spells in its own way.
     pub(crate) fn set(&mut self, name: &str, value: Value) {
         self.map.insert(name.into(), value);

@@ -72,9 +72,9 @@ impl Naming {
         if row.instance.repo_path.is_some() {
             return Ok(None);
         }
-        let by_rule = family.image.as_deref();
-        // A row that lacks what the rule needs has no image by it.
-        let name = by_rule.and_then(|rule| template::fill(rule, row).ok());
+        // A row that lacks what a rule needs has no image by it.
+        let mut rules = family.image.iter();
+        let name = rules.find_map(|rule| template::fill(rule, row).ok());
         Ok(name.map(|name| (lower_repository(&name), Origin::Family(family.name.clone()))))
     }
 }

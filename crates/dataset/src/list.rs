@@ -1,6 +1,6 @@
 //! Lists of names, in every encoding that the datasets use.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::fields::kind;
 use crate::python;
@@ -15,11 +15,47 @@ pub(crate) fn read(value: &Value) -> Result<Vec<String>, String> {
             .enumerate()
             .map(|(index, item)| name(index, item))
             .collect(),
-        Value::Object(members) => Ok(members.keys().cloned().collect()),
+        Value::Object(members) => from_object(members),
         Value::String(text) => from_text(text),
         Value::Bool(_) | Value::Number(_) => {
             Err(format!("must be a list of names, not {}", kind(value)))
         }
+    }
+}
+
+/// Multi-SWE-bench has an object with a member for each test. Tables that were written as JSON may hold a list as an object: with its items under
+/// their numbers, or under the one name that Parquet gives them.
+fn from_object(members: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let numbered = |(at, (key, value)): (usize, (&String, &Value))| {
+        value.is_string() && *key == at.to_string()
+    };
+    if members.iter().enumerate().all(numbered) {
+        let items = members.values().enumerate();
+        return items.map(|(index, item)| name(index, item)).collect();
+    }
+    let mut only = members.iter();
+    if let (Some((key, Value::Array(items))), None) = (only.next(), only.next())
+        && ["list", "array", "bag", "items", "elements"].contains(&key.as_str())
+    {
+        let items = items.iter().map(unwrapped).enumerate();
+        return items.map(|(index, item)| name(index, item)).collect();
+    }
+    Ok(members.keys().cloned().collect())
+}
+
+/// `{"element": "a"}` is `"a"`.
+fn unwrapped(item: &Value) -> &Value {
+    let Value::Object(members) = item else {
+        return item;
+    };
+    let mut only = members.iter();
+    match (only.next(), only.next()) {
+        (Some((key, value)), None)
+            if ["element", "item", "array_element"].contains(&key.as_str()) =>
+        {
+            value
+        }
+        _ => item,
     }
 }
 
@@ -36,6 +72,9 @@ fn name(index: usize, item: &Value) -> Result<String, String> {
 
 fn from_text(text: &str) -> Result<Vec<String>, String> {
     let trimmed = text.trim();
+    if let Some(list) = printed_array(trimmed) {
+        return from_text(list);
+    }
     if !trimmed.starts_with(['[', '{', '(', '"']) {
         return Ok(one_a_line(trimmed));
     }
@@ -51,6 +90,19 @@ fn from_text(text: &str) -> Result<Vec<String>, String> {
     python::list(trimmed).map_err(|python| {
         format!("is text that is neither a JSON list ({json}) nor a Python list ({python})")
     })
+}
+
+/// The list in `array([…], dtype=object)`, as `NumPy` prints it inside of other things.
+fn printed_array(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix("array(")?.strip_suffix(')')?;
+    let end = inside.rfind(']')?;
+    let rest = inside.get(end + 1..)?.trim();
+    (rest.is_empty()
+        || rest
+            .trim_start_matches(',')
+            .trim_start()
+            .starts_with("dtype="))
+    .then(|| inside.get(..=end))?
 }
 
 fn one_a_line(text: &str) -> Vec<String> {
@@ -83,6 +135,11 @@ mod tests {
             json!("\"[\\\"a.py::t[x y]\\\", \\\"b's\\\"]\""),
             json!("a.py::t[x y]\r\nb's\n"),
             json!({"a.py::t[x y]": {"run": "PASS"}, "b's": {}}),
+            json!("array(['a.py::t[x y]', \"b's\"], dtype=object)"),
+            json!("array(['a.py::t[x y]',\n       \"b's\"],\n      dtype='<U12')"),
+            json!({"0": "a.py::t[x y]", "1": "b's"}),
+            json!({"list": [{"element": "a.py::t[x y]"}, {"element": "b's"}]}),
+            json!("{\"list\": [\"a.py::t[x y]\", \"b's\"]}"),
         ] {
             assert_eq!(names(&value), expected, "{value}");
         }
@@ -118,5 +175,7 @@ mod tests {
             "must be a list of names, but item 2 is null"
         );
         assert!(problem(json!("['a', 'b")).contains("not closed"));
+        assert!(problem(json!("array(['a' ... 'b'], dtype=object)")).contains("left items out"));
+        assert!(problem(json!({"list": [{"element": 3}]})).contains("item 1 is a number"));
     }
 }

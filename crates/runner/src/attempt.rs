@@ -15,7 +15,7 @@ use sandbox::Sandbox;
 use schema::journal::{PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, ModelFailureKind, Outcome, Usage};
 
-use self::context::{Context, Failure, permit};
+use self::context::{Context, Failure, Purpose, permit};
 use self::harvest::{Harvest, harvest};
 use self::rerun::Rerun;
 use crate::clock::AttemptClock;
@@ -148,7 +148,7 @@ impl Life<'_> {
         let started = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(Outcome::Cancelled),
-            started = context.start_sandbox(entry, labels, &context.permits.start) => started,
+            started = context.start_sandbox(entry, labels, &context.permits.start, Purpose::Solve) => started,
         };
         let lease = started?;
         let sandbox = Arc::clone(lease.sandbox());

@@ -13,7 +13,7 @@ use schema::journal::GradeSummary;
 use schema::{FailureKind, InstanceId};
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::context::{Context, Entry, Failure, started_with};
+use crate::attempt::context::{Context, Entry, Failure, Purpose, started_with};
 use crate::dispatcher::{GradeEnd, Reports};
 use crate::error::chain;
 use crate::plan::GradeJob;
@@ -101,7 +101,7 @@ impl Grading<'_> {
         let started = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Ok(None),
-            started = self.context.start_sandbox(self.entry, labels, turn) => started,
+            started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade) => started,
         };
         let lease = started?;
         let verdict = self.run(lease.sandbox(), &patch).await;

@@ -40,6 +40,13 @@ fn each_family_has_its_rule() {
     let live = json!({"instance_id": "Aws__sdk-12", "repo": "Aws/sdk", "version": "1", "test_cmds": ["pytest -rA"]});
     let multi = json!({"org": "BurntSushi", "repo": "ripgrep", "number": 2626, "resolved_issues": [{"title": "t", "body": "b"}]});
     let pro = json!({"instance_id": "instance_a__b-1", "repo": "a/b", "requirements": "r", "interface": "i", "dockerhub_tag": "a.b-A__b-1"});
+    let pro_without_tag = |id: &str, repo: &str| json!({"instance_id": id, "repo": repo, "requirements": "r", "interface": null});
+    let long = format!(
+        "instance_Owner__name-{}-v{}",
+        "a".repeat(40),
+        "b".repeat(80)
+    );
+    let rebench = json!({"instance_id": "a__b-1", "repo": "a/b", "install_config": {}, "image_name": "sweb.eval.x86_64.a__b-1"});
     let smith = json!({"instance_id": "a__b.95280573.pr_1", "repo": "swesmith/a__b.95280573", "image_name": "swesmith.x86_64.a__b.95280573"});
     for (fields, family, name, workdir) in [
         (
@@ -71,6 +78,37 @@ fn each_family_has_its_rule() {
             "swe-bench-pro",
             "jefzda/sweap-images:a.b-A__b-1",
             "/app",
+        ),
+        (
+            pro_without_tag("instance_Owner__name-12-vnan", "Owner/name"),
+            "swe-bench-pro",
+            "jefzda/sweap-images:owner.name-Owner__name-12",
+            "/app",
+        ),
+        (
+            pro_without_tag(
+                "instance_element-hq__element-web-12-vnan",
+                "element-hq/element-web",
+            ),
+            "swe-bench-pro",
+            "jefzda/sweap-images:element-hq.element-element-hq__element-web-12",
+            "/app",
+        ),
+        (
+            pro_without_tag(&long, "Owner/name"),
+            "swe-bench-pro",
+            &format!(
+                "jefzda/sweap-images:owner.name-Owner__name-{}-v{}",
+                "a".repeat(40),
+                "b".repeat(63)
+            ),
+            "/app",
+        ),
+        (
+            rebench,
+            "swe-rebench",
+            "swerebench/sweb.eval.x86_64.a_1776_b-1",
+            "/testbed",
         ),
         (
             smith,
@@ -190,7 +228,7 @@ fn published_rows_get_the_names_that_are_published() {
                 .instance
                 .image
                 .take()
-                .is_some_and(|_| family.name == "swe-bench")
+                .is_some_and(|_| ["swe-bench", "swe-bench-pro"].contains(&family.name.as_str()))
             {
                 assert_eq!(named(&unnamed), found.name);
             }

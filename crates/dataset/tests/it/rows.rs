@@ -163,9 +163,9 @@ fn multi_swe_bench_rows() {
 
 #[test]
 fn r2e_gym_rows() {
-    let raw = json!({
-        "repo_name": "octo", "docker_image": "x/octo_final:abc", "commit_hash": "abc", "prompt": "write an issue", "problem_statement": "Broken.",
-        "expected_output_json": "{\"T.a\": \"PASSED\"}",
+    let mut raw = json!({
+        "repo_name": "octo", "docker_image": "x/octo_final:abc", "commit_hash": "abc", "prompt": "write an issue", "problem_statement": "[ISSUE]\nBroken.\n[/ISSUE]",
+        "expected_output_json": "{\"T.a\": \"PASSED\", \"\\u001b[1mT.b\\u001b[0m - why\": \"PASSED\", \"T.c\": \"FAILED\"}",
     });
     let row = read(&raw);
     assert_eq!(row.instance.id.as_str(), "octo-abc");
@@ -175,10 +175,19 @@ fn r2e_gym_rows() {
     );
     assert_eq!(row.instance.image.as_deref(), Some("x/octo_final:abc"));
     assert_eq!(row.instance.statement, "Broken.");
+    assert_eq!(row.answer.fail_to_pass, ["T.a", "T.b"]);
+    assert!(row.answer.pass_to_pass.is_empty());
+    raw["expected_output_json"] =
+        serde_json::from_str(raw["expected_output_json"].as_str().unwrap()).unwrap();
     assert_rest_kept(
         &raw,
         &row,
-        &["repo_name", "docker_image", "problem_statement"],
+        &[
+            "repo_name",
+            "docker_image",
+            "problem_statement",
+            "expected_output_json",
+        ],
     );
 }
 
@@ -208,9 +217,78 @@ fn swe_bench_pro_rows_ask_for_the_interface_too() {
     assert_eq!(row.answer.fail_to_pass, ["t | a", "t's"]);
     assert_eq!(row.answer.patch.as_deref(), Some("P"));
     assert_eq!(row.answer.extra["requirements"], "- Be quick");
+    // One of both may be missing.
+    let row = read(&plain_with(
+        "instance_o__r-2",
+        json!({"requirements": "- Be quick", "interface": null}),
+    ));
+    assert_eq!(
+        row.instance.statement,
+        "It breaks.\n\nRequirements:\n- Be quick"
+    );
     // A list of packages is no requirement on the work.
     let row = read(&plain_with("a", json!({"requirements": "numpy==1.0"})));
     assert_eq!(row.instance.statement, "It breaks.");
+}
+
+#[test]
+fn the_scripts_of_swe_bench_pro_lie_beside_the_dataset() {
+    let id = "instance_o__r-1-vnan";
+    let fields = json!({"requirements": "r", "interface": "i", "selected_test_files_to_run": "['a.py', \"b.py\"]"});
+    let fixture = Fixture::of_rows(&[
+        plain_with(id, fields.clone()),
+        plain_with("instance_o__r-2", fields.clone()),
+        plain_with("instance_../x", fields),
+    ]);
+    let scripts = fixture.directory().join("run_scripts").join(id);
+    std::fs::create_dir_all(&scripts).unwrap();
+    std::fs::write(scripts.join("run_script.sh"), "run").unwrap();
+    std::fs::write(scripts.join("parser.py"), "parse").unwrap();
+    let rows = fixture.load().unwrap().rows;
+    let extra = &rows[0].answer.extra;
+    assert_eq!(extra["run_script"], "run");
+    assert_eq!(extra["parser_script"], "parse");
+    assert_eq!(extra["selected_test_files_to_run"], json!(["a.py", "b.py"]));
+    assert_eq!(rows[1].answer.extra.get("run_script"), None);
+    // A row's own scripts go before those.
+    let own = plain_with(
+        id,
+        json!({"run_script.sh": "mine", "parsing_script": "mine too"}),
+    );
+    let row = read(&own);
+    assert_eq!(row.answer.extra["run_script"], "mine");
+    assert_eq!(row.answer.extra["parser_script"], "mine too");
+    // What is no script is said to be none.
+    std::fs::write(scripts.join("parser.py"), vec![b'x'; (1 << 20) + 1]).unwrap();
+    let error = fixture.load().unwrap_err().to_string();
+    assert!(
+        error.contains(id) && error.contains("`run_script`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn lists_and_objects_that_came_as_text_are_decoded() {
+    let row = read(&plain_with(
+        "a",
+        json!({
+            "test_cmds": "['pytest -rA', \"x 'y'\"]", "rebuild_cmds": "[]", "print_cmds": "cat log",
+            "install_config": "{\"test_cmd\": \"pytest\", \"python\": \"3.9\"}",
+        }),
+    ));
+    let extra = json!({
+        "test_cmds": ["pytest -rA", "x 'y'"], "rebuild_cmds": [], "print_cmds": "cat log",
+        "install_config": {"test_cmd": "pytest", "python": "3.9"},
+    });
+    assert_eq!(Value::Object(row.answer.extra), extra);
+    for (field, value) in [("test_cmds", "['a"), ("install_config", "{'a': 1}")] {
+        let fixture = Fixture::of_rows(&[plain_with("a", json!({field: value}))]);
+        let error = fixture.load().unwrap_err().to_string();
+        assert!(
+            error.contains("instance \"a\"") && error.contains(&format!("`{field}`")),
+            "{error}"
+        );
+    }
 }
 
 /// Every field of `raw` other than `typed` is in `extra` as it came.

@@ -95,6 +95,10 @@ impl SpecError {
     pub fn hints(&self) -> Vec<String> {
         let rules = "say how its tests are run with --repository-rules FILE".to_owned();
         match self {
+            Self::Missing { field: "run_script" | "parser_script" } => vec![
+                "put `run_scripts/` of SWE-bench Pro's repository, with `run_script.sh` and `parser.py` of each row, beside the dataset"
+                    .to_owned(),
+            ],
             Self::Missing { field } => vec![format!("give the row a `{field}`")],
             Self::Field { .. } | Self::TestPatch(_) => {
                 vec!["mend the row, or leave it out when grading".to_owned()]

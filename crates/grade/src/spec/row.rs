@@ -20,6 +20,11 @@ pub(super) fn shape(instance: &Instance, answer: &AnswerKey) -> Option<Shape> {
     }
 }
 
+/// Whether a row is of SWE-bench Pro: how its tests are run is in scripts of its own, and nothing else knows it.
+pub(super) fn is_of_pro(instance: &Instance, answer: &AnswerKey) -> bool {
+    instance.id.as_str().starts_with("instance_") && answer.extra.contains_key("interface")
+}
+
 /// A field that is text; blank and null count as absent.
 pub(super) fn text<'a>(
     answer: &'a AnswerKey,

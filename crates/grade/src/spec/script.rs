@@ -60,7 +60,14 @@ fn recipe(case: &Case<'_>, patch: &patch::Patch) -> Result<(Recipe, Origin), Spe
             return Ok((recipe, Origin::Row(field.to_owned())));
         }
     }
-    let found = case.found.as_ref().map_err(Clone::clone)?;
+    let found = case.found.as_ref().map_err(|unruled| {
+        if row::is_of_pro(case.instance, case.answer) {
+            return SpecError::Missing {
+                field: "run_script",
+            };
+        }
+        unruled.clone()
+    })?;
     Ok((of_rules(case, found, patch)?, found.origin.clone()))
 }
 

@@ -9,8 +9,12 @@ mod judging;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod published;
+#[cfg(test)]
 mod reports;
 #[cfg(test)]
 mod rules;
+#[cfg(test)]
+mod scripts;
 #[cfg(test)]
 mod specs;

@@ -38,6 +38,15 @@ pub struct Entry {
     pub image: Option<dataset::images::Image>,
 }
 
+/// What a sandbox is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// An agent works in it.
+    Solve,
+    /// A patch is graded in it.
+    Grade,
+}
+
 /// Permits that attempts and gradings take, each kind apart.
 #[derive(Debug)]
 pub struct Permits {
@@ -163,6 +172,7 @@ impl Context {
         entry: &Entry,
         labels: Labels,
         turn: &Semaphore,
+        purpose: Purpose,
     ) -> Result<Lease, Failure> {
         let _turn = permit(turn).await?;
         let origin = self.origin(entry).await?;
@@ -181,7 +191,7 @@ impl Context {
                 hidden: Vec::new(),
             },
             repository: origin,
-            setup_commands: self.setup_commands(entry),
+            setup_commands: self.setup_commands(entry, purpose),
             setup_timeout: self.operation.start_timeout,
         };
         let lease = self
@@ -268,12 +278,17 @@ impl Context {
         }
     }
 
-    /// What the agent's shell runs before anything else.
-    fn setup_commands(&self, entry: &Entry) -> Vec<String> {
+    /// What the agent's shell runs before anything else. Last, whoever solves is left without what images hold of the answer.
+    fn setup_commands(&self, entry: &Entry, purpose: Purpose) -> Vec<String> {
         let init = self.shell_init(entry);
         let init = (!init.is_empty()).then(|| init.to_owned());
         let own = self.identity.setup_commands.iter().cloned();
-        init.into_iter().chain(own).collect()
+        let answers = match purpose {
+            Purpose::Solve if self.image(entry).is_some() => entry.row.family().answers(),
+            Purpose::Solve | Purpose::Grade => &[],
+        };
+        let removal = (!answers.is_empty()).then(|| format!("rm -rf -- {}", answers.join(" ")));
+        init.into_iter().chain(own).chain(removal).collect()
     }
 
     /// What `task_done` has to pass in the entry's sandboxes. A check runs in a shell of its own, which starts like the agent's.

@@ -46,6 +46,39 @@ fn an_image_that_cannot_be_is_refused_before_anything_starts() {
 }
 
 #[test]
+fn what_an_image_holds_of_the_answer_is_gone_where_it_is_solved() {
+    let Some(image) = testkit::docker_image("base") else {
+        return;
+    };
+    let mut fixture = Fixture::new(1);
+    for (field, value) in [
+        ("image", json!(image)),
+        ("workdir", json!("/home/tiny")),
+        // Rows of Multi-SWE-bench, whose images hold the known fix.
+        ("number", json!(1)),
+        ("resolved_issues", json!([])),
+        (
+            "eval_script",
+            json!(
+                "test -e /home/fix.patch && grep -q good value.txt && echo 'ok 1 - value'\necho 'ok 2 - keep'\n"
+            ),
+        ),
+    ] {
+        fixture.change(0, field, value);
+    }
+    fixture.script(&["test ! -e /home/fix.patch && echo good > value.txt"]);
+    let said = fixture.run(&[
+        "--sandbox",
+        "docker",
+        "--setup-command",
+        "echo secret > /home/fix.patch",
+        "--grade",
+        "--fail-under=1",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.all());
+}
+
+#[test]
 fn a_given_start_is_every_shells_start() {
     let mut fixture = Fixture::new(1);
     let script = "if [ \"$STARTED\" = 1 ]; then echo 'ok 1 - value'; fi\ntest -f keep.txt && echo 'ok 2 - keep'\n";

@@ -21,5 +21,6 @@ mod podman;
 mod replay;
 mod resume;
 mod ruins;
+mod secrets;
 mod servers;
 mod shell;

@@ -1,0 +1,103 @@
+//! Rows that other people published, where they lie beside the checkout: each can be graded, or what it lacks is named.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use dataset::LoadOptions;
+use grade::{Rules, SpecError, resolve};
+use schema::grading::Origin;
+
+/// Directory of the published rows, `None` (said loudly) when it is not there.
+fn instances() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let found = ["../shared", "shared"]
+        .map(|shared| root.join(shared).join("conformance/instances"))
+        .into_iter()
+        .find(|path| path.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED: no ../shared/conformance/instances beside the checkout");
+    }
+    found
+}
+
+fn rows(path: &Path) -> Vec<dataset::Row> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).unwrap();
+        return entries
+            .flat_map(|entry| rows(&entry.unwrap().path()))
+            .collect();
+    }
+    let dataset = dataset::load(path, &LoadOptions::default());
+    dataset.unwrap_or_else(|error| panic!("{error}")).rows
+}
+
+/// What is known of a file's rows: where the script comes from, or the piece that all of them lack.
+fn told(path: &Path) -> BTreeMap<String, usize> {
+    let mut told = BTreeMap::new();
+    for row in rows(path) {
+        let said = match resolve(&row.instance, &row.answer, &Rules::default()) {
+            Ok(resolved) => {
+                let spec = &resolved.spec;
+                bash_reads(&grade::wrap(spec, "n0nce"), row.instance.id.as_str());
+                match resolved.provenance.eval_script {
+                    Origin::Rules { .. } => "rules".to_owned(),
+                    other => other.to_string(),
+                }
+            }
+            // A parser that is not there yet is named, too.
+            Err(SpecError::Parser { source, .. }) => format!("no parser {}", source.name),
+            Err(error) => error.to_string(),
+        };
+        *told.entry(said).or_default() += 1;
+    }
+    told
+}
+
+/// Every script is one that bash can read, with its marks once.
+fn bash_reads(script: &str, id: &str) {
+    for mark in ["Start Test Output n0nce", "End Test Output n0nce"] {
+        assert_eq!(script.matches(mark).count(), 1, "{id}");
+    }
+    let mut child = std::process::Command::new("bash")
+        .arg("-n")
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), script.as_bytes()).unwrap();
+    let checked = child.wait_with_output().unwrap();
+    assert!(checked.status.success(), "{id}: {checked:?}");
+}
+
+#[test]
+fn every_published_row_is_resolved_or_its_missing_piece_named() {
+    let Some(directory) = instances() else { return };
+    let all = |name: &str| told(&directory.join(name));
+    let only = |name: &str, said: &str| {
+        let told = all(name);
+        assert!(
+            told.keys()
+                .all(|key| key == said || key.starts_with("no parser ")),
+            "{name}: {told:?}"
+        );
+    };
+    only("swe-bench-lite-sample.jsonl", "rules");
+    only("multimodal-v5", "by the row's `eval_script`");
+    only("swe-smith", "rules");
+    only("multi-swe-bench/jqlang__jq_dataset.jsonl", "rules");
+    only("multi-swe-bench/serde-rs__serde_dataset.jsonl", "rules");
+    // Its scripts are in a repository of its own.
+    only(
+        "swe-bench-pro-sample.jsonl",
+        "read grading data: the row has no run_script",
+    );
+    let fixtures = all("swe-agent-fixtures.jsonl");
+    let rules = |(said, count): (&String, &usize)| {
+        (said == "rules" || said.starts_with("no parser ")).then_some(*count)
+    };
+    assert_eq!(
+        fixtures.iter().filter_map(rules).sum::<usize>(),
+        14,
+        "{fixtures:?}"
+    );
+}
