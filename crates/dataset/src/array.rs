@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use crate::error::Error;
+use crate::location::Location;
 use crate::position::Position;
 use crate::source::{Place, RawRow};
 
@@ -94,7 +95,7 @@ impl<R: BufRead> Elements<R> {
                 (State::Opened | State::AfterComma, _) => {
                     return Err(Error::NotARow {
                         path: self.place.path.clone(),
-                        line: self.at.line,
+                        at: Location::Line(self.at.line),
                         found: kind_of(byte),
                     });
                 }
@@ -135,14 +136,10 @@ impl<R: BufRead> Elements<R> {
             self.at = self.at.after(taken);
             self.input.consume(length);
             if bytes.len() > self.place.limit {
-                return Err(self.place.huge(start.line));
+                return Err(self.place.huge(Location::Line(start.line)));
             }
             if closed {
-                return Ok(RawRow {
-                    start,
-                    bytes,
-                    key: None,
-                });
+                return Ok(RawRow::text(start, bytes, None));
             }
         }
     }

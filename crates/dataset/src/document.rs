@@ -1,6 +1,7 @@
 //! Files that are one JSON object, or several spread over many lines: a single row, rows keyed by id, a list under one key, splits.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io::{BufRead, Read};
 
 use serde::Deserialize;
@@ -9,10 +10,11 @@ use serde_json::value::RawValue;
 
 use crate::array::Elements;
 use crate::error::Error;
+use crate::location::Location;
 use crate::position::Position;
-use crate::row;
 use crate::source::{Place, RawRow};
 use crate::syntax;
+use crate::{layout, row};
 
 /// Bytes that such a file may have: it is held as a whole. Large datasets come as arrays or as lines, which are not.
 const MAX_DOCUMENT_BYTES: u64 = 1 << 30;
@@ -32,7 +34,7 @@ pub(crate) fn rows(
     if bytes.len() as u64 > MAX_DOCUMENT_BYTES {
         return Err(Error::HugeRow {
             path: place.path.clone(),
-            line: start.line,
+            at: Location::Line(start.line),
             limit: 1 << 30,
         });
     }
@@ -95,19 +97,17 @@ impl<'a> Document<'a> {
             .iter()
             .filter(|(_, value)| is_list_of_objects(value))
             .collect();
-        let chosen = match (split, lists.as_slice()) {
-            (_, []) => return whole(),
-            (None, [(_, only)]) => only,
-            (wanted, _) => match lists.iter().find(|(key, _)| Some(key.as_str()) == wanted) {
-                Some((_, list)) => list,
-                None => {
-                    return Err(Error::Split {
-                        path: self.place.path.clone(),
-                        splits: lists.iter().map(|(key, _)| key.clone()).collect(),
-                        wanted: wanted.map(str::to_owned),
-                    });
-                }
-            },
+        if lists.is_empty() {
+            return whole();
+        }
+        let names: BTreeSet<&str> = lists.iter().map(|(key, _)| key.as_str()).collect();
+        let name = layout::pick_split(&names, split);
+        let Some((_, chosen)) = lists.iter().find(|(key, _)| Some(key.as_str()) == name) else {
+            return Err(Error::Split {
+                path: self.place.path.clone(),
+                splits: lists.iter().map(|(key, _)| key.clone()).collect(),
+                wanted: split.map(str::to_owned),
+            });
         };
         let place = Place {
             path: self.place.path.clone(),
@@ -119,13 +119,10 @@ impl<'a> Document<'a> {
     fn row(&self, value: &RawValue, key: Option<String>) -> Result<RawRow, Error> {
         let start = self.position(value);
         if value.get().len() > self.place.limit {
-            return Err(self.place.huge(start.line));
+            return Err(self.place.huge(Location::Line(start.line)));
         }
-        Ok(RawRow {
-            start,
-            bytes: value.get().as_bytes().to_vec(),
-            key,
-        })
+        let bytes = value.get().as_bytes().to_vec();
+        Ok(RawRow::text(start, bytes, key))
     }
 
     /// Where a value of this document starts.

@@ -1,6 +1,8 @@
 //! Everything that can be wrong with a dataset or a selection.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::location::Location;
 
 /// An id that was asked for and is not there, with the ids that look most like it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +25,104 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The path is a directory.
-    #[error("dataset {} is a directory", path.display())]
-    IsDirectory {
-        /// The path.
+    /// Standard input is asked for, and a person sits there.
+    #[error("the dataset is to come from standard input, which is a terminal")]
+    Terminal,
+    /// A directory without a file that looks like data.
+    #[error("directory {} holds no data", path.display())]
+    NoData {
+        /// The directory.
         path: PathBuf,
-        /// Files in it that look like datasets.
-        candidates: Vec<PathBuf>,
+    },
+    /// Files of one split in several formats.
+    #[error("split {split:?} of dataset {} comes in several formats: {}", path.display(), files.join(", "))]
+    MixedFormats {
+        /// The dataset.
+        path: PathBuf,
+        /// The split.
+        split: String,
+        /// Its files, relative to the dataset.
+        files: Vec<String>,
+    },
+    /// Parts of a split that do not make a whole.
+    #[error("split {split:?} of dataset {} is not whole: {problem}", path.display())]
+    Shards {
+        /// The dataset.
+        path: PathBuf,
+        /// The split.
+        split: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A list of files that `save_to_disk` wrote cannot be followed.
+    #[error("{} {problem}", path.display())]
+    Saved {
+        /// The list.
+        path: PathBuf,
+        /// What is wrong, as the end of a sentence.
+        problem: String,
+    },
+    /// Several subsets and none was chosen, or one that is not there.
+    #[error("dataset {} {}{}", path.display(), subsets_held(subsets), match wanted { Some(wanted) => format!(", not {wanted:?}"), None => String::new() })]
+    Subset {
+        /// The dataset.
+        path: PathBuf,
+        /// What it holds.
+        subsets: Vec<String>,
+        /// What was asked for.
+        wanted: Option<String>,
+    },
+    /// Compressed data that cannot be unpacked.
+    #[error("cannot read dataset {}", path.display())]
+    Damaged {
+        /// The dataset.
+        path: PathBuf,
+        /// What the unpacker said.
+        source: Box<std::io::Error>,
+    },
+    /// A file of columns that cannot be decoded.
+    #[error("cannot read dataset {} as {kind}{}", path.display(), at.map(|at| format!(" at {at}")).unwrap_or_default())]
+    Columns {
+        /// The file.
+        path: PathBuf,
+        /// What it was read as.
+        kind: &'static str,
+        /// The row that could not be had, where the file could be opened.
+        at: Option<Location>,
+        /// What the decoder said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A column that rows cannot hold.
+    #[error("dataset {}: column `{column}` {problem}", path.display())]
+    Column {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What is wrong, as the end of a sentence.
+        problem: String,
+    },
+    /// Two files of one dataset with other columns.
+    #[error("dataset {}: its columns are not those of {}: {problem}", path.display(), first.display())]
+    Schemas {
+        /// The file.
+        path: PathBuf,
+        /// The file that was read first.
+        first: PathBuf,
+        /// The first difference.
+        problem: String,
+    },
+    /// A table of text that cannot be read.
+    #[error("dataset {}, {at}: {problem}", path.display())]
+    BadTable {
+        /// The file.
+        path: PathBuf,
+        /// Where the row starts.
+        at: Location,
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        hint: &'static str,
     },
     /// There is no row.
     #[error("dataset {} holds no rows", path.display())]
@@ -38,11 +131,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file is of a kind that is not read.
-    #[error("dataset {} is {found}, not JSON", path.display())]
+    #[error("dataset {} is {found}, not a dataset", path.display())]
     UnsupportedFormat {
         /// The dataset.
         path: PathBuf,
-        /// What it is, such as `a Parquet file`.
+        /// What it is, such as `a ZIP archive`.
         found: &'static str,
         /// How to get at its rows.
         hint: &'static str,
@@ -72,32 +165,32 @@ pub enum Error {
         hint: Option<&'static str>,
     },
     /// A row over the limit.
-    #[error("dataset {}, line {line}: the row is larger than {limit} bytes", path.display())]
+    #[error("dataset {}, {at}: the row is larger than {limit} bytes", path.display())]
     HugeRow {
         /// The dataset.
         path: PathBuf,
-        /// Line where it starts, from 1.
-        line: u64,
+        /// Where the row stands.
+        at: Location,
         /// The limit.
         limit: usize,
     },
     /// A value where a row should be.
-    #[error("dataset {}, line {line}: a row must be a JSON object, found {found}", path.display())]
+    #[error("dataset {}, {at}: a row must be a JSON object, found {found}", path.display())]
     NotARow {
         /// The dataset.
         path: PathBuf,
-        /// Line, from 1.
-        line: u64,
+        /// Where the row stands.
+        at: Location,
         /// What is there, such as `a number`.
         found: &'static str,
     },
     /// A field that every row must have is absent or null.
-    #[error("dataset {}, line {line}{}: the row has no `{field}`", path.display(), of(id.as_ref()))]
+    #[error("dataset {}, {at}{}: the row has no `{field}`", path.display(), of(id.as_ref()))]
     MissingField {
         /// The dataset.
         path: PathBuf,
-        /// Line where the row starts, from 1.
-        line: u64,
+        /// Where the row stands.
+        at: Location,
         /// The row's id, where it is known.
         id: Option<String>,
         /// The field.
@@ -106,12 +199,12 @@ pub enum Error {
         present: Vec<String>,
     },
     /// A field whose value is not what it must be.
-    #[error("dataset {}, line {line}{}: field `{field}` {problem}", path.display(), of(id.as_ref()))]
+    #[error("dataset {}, {at}{}: field `{field}` {problem}", path.display(), of(id.as_ref()))]
     BadField {
         /// The dataset.
         path: PathBuf,
-        /// Line where the row starts, from 1.
-        line: u64,
+        /// Where the row stands.
+        at: Location,
         /// The row's id, where it is known.
         id: Option<String>,
         /// The field, as the row spells it.
@@ -120,24 +213,26 @@ pub enum Error {
         problem: String,
     },
     /// Two rows with one id.
-    #[error("dataset {}: instance {id:?} is on line {first} and again on line {second}", path.display())]
+    #[error("dataset {}: instance {id:?} is on {first}{} and again on {second}", path.display(), in_file(first_path, path))]
     DuplicateId {
-        /// The dataset.
+        /// The file of the second row.
         path: PathBuf,
         /// The id.
         id: String,
-        /// Line of the first row.
-        first: u64,
-        /// Line of the second.
-        second: u64,
+        /// The file of the first row.
+        first_path: PathBuf,
+        /// Where the first row stands.
+        first: Location,
+        /// Where the second does.
+        second: Location,
     },
     /// Two ids that would share one file name.
-    #[error("dataset {}, line {line}: instances {id:?} and {other:?} would share one file name", path.display())]
+    #[error("dataset {}, {at}: instances {id:?} and {other:?} would share one file name", path.display())]
     FileNameClash {
         /// The dataset.
         path: PathBuf,
-        /// Line of the second row.
-        line: u64,
+        /// Where the row stands.
+        at: Location,
         /// Its id.
         id: String,
         /// The id that came first.
@@ -161,6 +256,22 @@ pub enum Error {
         unknown: Vec<Unknown>,
         /// Instances in the dataset.
         total: usize,
+    },
+    /// Repositories that the dataset does not name.
+    #[error("the dataset has no instance of {}", unknown.iter().take(5).map(|one| format!("{:?}", one.id)).collect::<Vec<_>>().join(", "))]
+    UnknownRepositories {
+        /// Each with its nearest names.
+        unknown: Vec<Unknown>,
+        /// Those that it names.
+        known: Vec<String>,
+    },
+    /// The pattern is no glob.
+    #[error("{pattern:?} is not a glob pattern")]
+    Glob {
+        /// As given.
+        pattern: String,
+        /// Where it breaks.
+        source: Box<globset::Error>,
     },
     /// The id file cannot be read.
     #[error("cannot read id file {}", path.display())]
@@ -263,12 +374,19 @@ impl Error {
                 std::io::ErrorKind::PermissionDenied => vec!["make the file readable for this user".into()],
                 _ => vec![],
             },
-            Self::IsDirectory { candidates, .. } if candidates.is_empty() => {
-                vec!["name a .json or .jsonl file".into()]
-            }
-            Self::IsDirectory { candidates, .. } => vec![format!("name a file in it: {}", list(candidates))],
+            Self::Terminal => vec!["pipe the rows in, or name a file".into()],
+            Self::NoData { .. } => vec!["a directory holds .json, .jsonl, .csv, .parquet or .arrow files, below `data` or a subset's name, or what save_to_disk wrote".into()],
+            Self::MixedFormats { .. } => vec!["name the one file that is meant, or move the others away".into()],
+            Self::Shards { .. } => vec!["get the dataset again whole: parts are numbered from 00000".into()],
+            Self::Saved { .. } => vec!["save the dataset again with save_to_disk, or name its files themselves".into()],
+            Self::Subset { subsets, .. } if subsets.is_empty() => vec!["a single file has no subsets: leave --subset out".into()],
+            Self::Subset { .. } => vec!["choose one that it holds with --subset".into()],
+            Self::Damaged { .. } | Self::Columns { at: Some(_), .. } => vec!["the file was cut off or damaged, or its download was: get it again whole".into()],
+            Self::Columns { .. } => vec!["the file was cut off, or it is no such file: get it again whole".into()],
+            Self::Column { .. } => vec!["write the rows as JSON lines instead, for example with pandas: to_json(orient=\"records\", lines=True)".into()],
+            Self::Schemas { .. } => vec!["files of different revisions may lie together: get the dataset again whole".into()],
             Self::Empty { .. } => vec!["a dataset has one JSON object for each issue: an array in .json, one a line in .jsonl".into()],
-            Self::UnsupportedFormat { hint, .. } => vec![(*hint).into()],
+            Self::BadTable { hint, .. } | Self::UnsupportedFormat { hint, .. } => vec![(*hint).into()],
             Self::NotUtf8 { .. } => vec!["convert the file to UTF-8, for example with iconv".into()],
             Self::Malformed { hint, .. } => hint.iter().map(|hint| (*hint).into()).collect(),
             Self::HugeRow { .. } => vec!["a row holds text and patches only: is a file or a log inside it?".into()],
@@ -280,6 +398,8 @@ impl Error {
             Self::Split { wanted: None, .. } => vec!["choose one with --split".into()],
             Self::Split { .. } => vec!["choose one that it holds with --split".into()],
             Self::UnknownIds { unknown, total } => unknown_hints(unknown, *total),
+            Self::UnknownRepositories { unknown, known } => unknown_repositories(unknown, known),
+            Self::Glob { .. } => vec!["`*` stands for any text, `?` for one character, `[ab]` for one of some, `{a,b}` for one of several".into()],
             Self::IdFile { .. } => vec!["an id file has one instance id a line".into()],
             Self::Filter { .. } => vec!["the filter must match a whole instance id; escape special characters with a backslash".into()],
             Self::Slice { .. } => vec!["a slice is START:END or START:END:STEP as in Python, such as 0:10, -5: or ::2".into()],
@@ -298,6 +418,21 @@ impl Error {
 fn of(id: Option<&String>) -> String {
     id.map(|id| format!(", instance {id:?}"))
         .unwrap_or_default()
+}
+
+/// Names the file of the first of two rows, where it is another one.
+fn in_file(first: &Path, second: &Path) -> String {
+    if first == second {
+        return String::new();
+    }
+    format!(" of {}", first.display())
+}
+
+fn subsets_held(subsets: &[String]) -> String {
+    if subsets.is_empty() {
+        return "has no subsets".to_owned();
+    }
+    format!("holds the subsets {}", subsets.join(", "))
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -363,6 +498,18 @@ fn unknown_hints(unknown: &[Unknown], total: usize) -> Vec<String> {
         ));
     }
     hints
+}
+
+fn unknown_repositories(unknown: &[Unknown], known: &[String]) -> Vec<String> {
+    let near = unknown.iter().take(5).filter(|one| !one.nearest.is_empty());
+    let hints: Vec<_> = near
+        .map(|one| format!("instead of {:?}: {}", one.id, one.nearest.join(", ")))
+        .collect();
+    if !hints.is_empty() {
+        return hints;
+    }
+    let shown: Vec<&str> = known.iter().take(20).map(String::as_str).collect();
+    vec![format!("it has instances of {}", shown.join(", "))]
 }
 
 /// The names most like `wanted`, at most `count`, the likest first; names that are not alike are left out.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::list;
+use crate::location::Location;
 
 /// Bytes of an id. No dataset comes near it; more would be a statement in the wrong field.
 const MAX_ID_BYTES: usize = 4096;
@@ -13,7 +14,7 @@ const MAX_ID_BYTES: usize = 4096;
 /// The fields of one row that were not taken yet.
 pub(crate) struct Fields<'a> {
     path: &'a Path,
-    line: u64,
+    at: Location,
     id: Option<String>,
     map: Map<String, Value>,
     /// What the row had, for the message about what it has not.
@@ -21,7 +22,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn new(path: &'a Path, line: u64, map: Map<String, Value>) -> Self {
+    pub(crate) fn new(path: &'a Path, at: Location, map: Map<String, Value>) -> Self {
         let id = map
             .get("instance_id")
             .and_then(Value::as_str)
@@ -29,7 +30,7 @@ impl<'a> Fields<'a> {
         let present = map.keys().cloned().collect();
         Self {
             path,
-            line,
+            at,
             id,
             map,
             present,
@@ -158,7 +159,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn bad(&self, field: &str, problem: String) -> Error {
         Error::BadField {
             path: self.path.into(),
-            line: self.line,
+            at: self.at,
             id: self.id.clone(),
             field: field.into(),
             problem,
@@ -168,7 +169,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn missing(&self, field: &'static str) -> Error {
         Error::MissingField {
             path: self.path.into(),
-            line: self.line,
+            at: self.at,
             id: self.id.clone(),
             field,
             present: self.present.clone(),

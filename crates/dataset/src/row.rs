@@ -9,7 +9,9 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::fields::Fields;
-use crate::source::RawRow;
+use crate::location::Location;
+use crate::position::Position;
+use crate::source::{Content, RawRow};
 use crate::unique::Unique;
 use crate::{pictures, syntax, variant};
 
@@ -24,8 +26,8 @@ pub struct Row {
     pub image_field: Option<&'static str>,
     /// Hexadecimal SHA-256 of the row as compact JSON with its keys sorted: white space and the order of keys do not count, everything else does.
     pub sha256: String,
-    /// Line of the file where the row starts, from 1.
-    pub line: u64,
+    /// Where the row stands in its file.
+    pub at: Location,
 }
 
 /// Fields that may hold the name of a row's image.
@@ -41,28 +43,22 @@ pub(crate) fn is_row<'a>(keys: impl Iterator<Item = &'a str>) -> bool {
     })
 }
 
-pub(crate) fn read(path: &Path, raw: &RawRow) -> Result<Row, Error> {
-    let line = raw.start.line;
-    let text = syntax::utf8(path, raw.start, &raw.bytes)?;
-    let mut map = match serde_json::from_str(text) {
-        Ok(Unique(Value::Object(map))) => map,
-        Ok(Unique(_)) => {
-            let first = raw.bytes.first().copied().unwrap_or_default();
-            return Err(Error::NotARow {
-                path: path.into(),
-                line,
-                found: crate::array::kind_of(first),
-            });
-        }
-        Err(error) => return Err(syntax::malformed(path, raw.start, text, &error)),
+/// Reads one row of the file at `path`.
+pub(crate) fn read(path: &Path, raw: RawRow) -> Result<Row, Error> {
+    let RawRow { at, content, key } = raw;
+    let (mut map, version) = match content {
+        Content::Text { start, bytes } => parse(path, at, start, &bytes)?,
+        Content::Object(map) => (map, None),
     };
-    if let Some(key) = &raw.key {
-        map.entry("instance_id")
-            .or_insert_with(|| Value::String(key.clone()));
+    if let Some(key) = key {
+        map.entry("instance_id").or_insert(Value::String(key));
     }
     let sha256 = digest(&map);
-    keep_number_as_written(&mut map, text);
-    let mut fields = Fields::new(path, line, map);
+    if let Some(number @ Value::Number(_)) = map.get_mut("version") {
+        let written = version.unwrap_or_else(|| number.to_string());
+        *number = Value::String(written);
+    }
+    let mut fields = Fields::new(path, at, map);
     let image_field = IMAGE
         .iter()
         .find(|name| fields.get(name).is_some())
@@ -73,8 +69,31 @@ pub(crate) fn read(path: &Path, raw: &RawRow) -> Result<Row, Error> {
         answer,
         image_field,
         sha256,
-        line,
+        at,
     })
+}
+
+/// The object that this text is, and its version as it is written there.
+fn parse(
+    path: &Path,
+    at: Location,
+    start: Position,
+    bytes: &[u8],
+) -> Result<(Map<String, Value>, Option<String>), Error> {
+    let text = syntax::utf8(path, start, bytes)?;
+    match serde_json::from_str(text) {
+        Ok(Unique(Value::Object(map))) => {
+            let version = map.get("version").is_some_and(Value::is_number);
+            let written = version.then(|| written_version(text)).flatten();
+            Ok((map, written))
+        }
+        Ok(Unique(_)) => Err(Error::NotARow {
+            path: path.into(),
+            at,
+            found: crate::array::kind_of(bytes.first().copied().unwrap_or_default()),
+        }),
+        Err(error) => Err(syntax::malformed(path, start, text, &error)),
+    }
 }
 
 /// Takes the typed fields; what is left goes to the answer key as it came.
@@ -118,16 +137,13 @@ fn digest(map: &Map<String, Value>) -> String {
 }
 
 /// A version that was written as a number keeps its digits: 4.10 is not 4.1.
-fn keep_number_as_written(map: &mut Map<String, Value>, text: &str) {
+fn written_version(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Version<'a> {
         #[serde(borrow)]
         version: &'a RawValue,
     }
 
-    if let Some(version @ Value::Number(_)) = map.get_mut("version")
-        && let Ok(written) = serde_json::from_str::<Version<'_>>(text)
-    {
-        *version = Value::String(written.version.get().to_owned());
-    }
+    let found = serde_json::from_str::<Version<'_>>(text).ok()?;
+    Some(found.version.get().to_owned())
 }

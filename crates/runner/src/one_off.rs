@@ -146,7 +146,7 @@ pub fn row(repository: &Path, statement: String) -> Row {
         answer: AnswerKey::default(),
         image_field: None,
         sha256: digest,
-        line: 1,
+        at: dataset::Location::Line(1),
     }
 }
 

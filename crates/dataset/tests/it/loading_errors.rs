@@ -1,6 +1,6 @@
 //! Broken datasets: one clear error with the place, the subject and a hint.
 
-use dataset::{Error, LoadOptions};
+use dataset::{Error, LoadOptions, Location};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -28,16 +28,6 @@ fn a_missing_file_is_named() {
         "cannot read dataset no/such.jsonl: No such file or directory (os error 2)"
     );
     assert_eq!(hints, ["check the path given to --dataset"]);
-}
-
-#[test]
-fn a_directory_shows_the_files_in_it() {
-    let fixture = Fixture::new("test.jsonl", plain("a").to_string());
-    let error = dataset::load(fixture.directory(), &LoadOptions::default()).unwrap_err();
-    assert!(
-        matches!(&error, Error::IsDirectory { candidates, .. } if candidates == &[fixture.path()])
-    );
-    assert!(error.hints()[0].contains("test.jsonl"));
 }
 
 #[test]
@@ -167,10 +157,7 @@ fn bytes_that_are_not_utf8_have_a_place() {
 #[test]
 fn other_formats_are_named() {
     for (start, found) in [
-        (b"PAR1\x00\x01".as_slice(), "a Parquet file"),
-        (b"\x1f\x8b\x08\x00", "compressed with gzip"),
-        (b"\x28\xb5\x2f\xfd\x04", "compressed with Zstandard"),
-        (b"PK\x03\x04", "a ZIP archive"),
+        (b"PK\x03\x04".as_slice(), "a ZIP archive"),
         (b"\xff\xfe{\x00", "UTF-16 text"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid x\n",
@@ -183,7 +170,10 @@ fn other_formats_are_named() {
             matches!(error, Error::UnsupportedFormat { .. }),
             "{message}"
         );
-        assert_eq!(message, format!("dataset x.jsonl is {found}, not JSON"));
+        assert_eq!(
+            message,
+            format!("dataset x.jsonl is {found}, not a dataset")
+        );
         assert_eq!(hints.len(), 1);
     }
 }
@@ -200,7 +190,9 @@ fn a_huge_row_is_refused_before_it_is_held() {
         &options,
     ) {
         Err(Error::HugeRow {
-            line, limit: 4000, ..
+            at: Location::Line(line),
+            limit: 4000,
+            ..
         }) => line,
         other => panic!("{name}: {other:?}"),
     };

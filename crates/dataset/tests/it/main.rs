@@ -6,14 +6,18 @@
     reason = "a test fails by panicking and says loudly what it skips"
 )]
 
+#[cfg(feature = "parquet")]
+mod columns;
 mod conformance;
 mod demo;
 mod formats;
 mod images;
 mod loading_errors;
+mod packed;
 mod repositories;
 mod rows;
 mod selection;
+mod tables;
 
 use std::path::{Path, PathBuf};
 

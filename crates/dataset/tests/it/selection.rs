@@ -1,16 +1,23 @@
 //! Which instances are taken, and in which order.
 
+use dataset::select::{Candidate, Earlier};
 use dataset::{Error, LoadOptions, Selection, Slice, load_selected};
 use pretty_assertions::assert_eq;
 use schema::InstanceId;
 
 use crate::{Fixture, ids, plain, told};
 
-fn letters() -> Vec<InstanceId> {
-    ["b", "a", "d", "c", "e"]
-        .into_iter()
-        .map(InstanceId::new)
-        .collect()
+/// Instances with these ids, all of one repository.
+fn candidates(ids: &[&str]) -> Vec<Candidate> {
+    let candidate = |id: &&str| Candidate {
+        id: InstanceId::new(*id),
+        repo: "octo/demo".into(),
+    };
+    ids.iter().map(candidate).collect()
+}
+
+fn letters() -> Vec<Candidate> {
+    candidates(&["b", "a", "d", "c", "e"])
 }
 
 fn chosen(selection: &Selection) -> Vec<String> {
@@ -19,7 +26,7 @@ fn chosen(selection: &Selection) -> Vec<String> {
         .choose(&ids)
         .unwrap()
         .into_iter()
-        .map(|index| ids[index].to_string())
+        .map(|index| ids[index].id.to_string())
         .collect()
 }
 
@@ -58,15 +65,12 @@ fn ids_come_in_the_order_of_the_dataset() {
 
 #[test]
 fn the_filter_matches_whole_ids() {
-    let ids: Vec<_> = [
+    let ids = candidates(&[
         "django__django-1",
         "django__django-12",
         "xdjango__django-1",
         "django__django-1\nx",
-    ]
-    .into_iter()
-    .map(InstanceId::new)
-    .collect();
+    ]);
     let choose = |pattern: &str| {
         Selection {
             filter: Some(pattern.into()),
@@ -98,7 +102,7 @@ fn a_shuffle_depends_on_seed_and_ids_only() {
     assert_eq!(shuffled(0), PINNED_0);
     assert_eq!(shuffled(7), PINNED_7);
     let mut sorted = letters();
-    sorted.sort();
+    sorted.sort_by(|a, b| a.id.cmp(&b.id));
     let selection = Selection {
         shuffle: Some(7),
         ..Selection::default()
@@ -107,7 +111,7 @@ fn a_shuffle_depends_on_seed_and_ids_only() {
         .choose(&sorted)
         .unwrap()
         .into_iter()
-        .map(|index| sorted[index].to_string())
+        .map(|index| sorted[index].id.to_string())
         .collect();
     assert_eq!(order, PINNED_7);
 }
@@ -166,14 +170,11 @@ fn shards_are_disjoint_and_cover_everything() {
 
 #[test]
 fn an_unknown_id_shows_the_nearest_ones() {
-    let ids: Vec<_> = [
+    let ids = candidates(&[
         "django__django-11001",
         "django__django-11019",
         "sympy__sympy-1",
-    ]
-    .into_iter()
-    .map(InstanceId::new)
-    .collect();
+    ]);
     let selection = Selection {
         ids: vec![
             "django__django-11O19".into(),
@@ -269,4 +270,75 @@ fn selecting_while_reading_gives_the_same_rows() {
     )
     .unwrap();
     assert_eq!(all.rows.len(), 5);
+}
+
+#[test]
+fn globs_match_whole_ids() {
+    let ids = candidates(&["django__django-1", "django__django-12", "xdjango__django-1"]);
+    let choose = |pattern: &str| {
+        Selection {
+            glob: Some(pattern.into()),
+            ..Selection::default()
+        }
+        .choose(&ids)
+    };
+    assert_eq!(choose("django__*").unwrap(), [0, 1]);
+    assert_eq!(choose("*-?").unwrap(), [0, 2]);
+    assert_eq!(choose("{x,}django__django-1").unwrap(), [0, 2]);
+    assert!(matches!(
+        choose("django"),
+        Err(Error::EmptySelection { .. })
+    ));
+    let (text, hints) = told(&choose("[").unwrap_err());
+    assert!(text.starts_with("\"[\" is not a glob pattern: "), "{text}");
+    assert_eq!(hints.len(), 1);
+}
+
+#[test]
+fn repositories_are_taken_by_name() {
+    let mut all = letters();
+    all[1].repo = "Octo/Other".into();
+    let choose = |names: &[&str]| {
+        Selection {
+            repositories: names.iter().map(|name| (*name).into()).collect(),
+            ..Selection::default()
+        }
+        .choose(&all)
+    };
+    assert_eq!(choose(&["octo/other"]).unwrap(), [1]);
+    assert_eq!(choose(&["octo/other", "OCTO/demo"]).unwrap().len(), 5);
+    let (text, hints) = told(&choose(&["octo/othr"]).unwrap_err());
+    assert_eq!(text, "the dataset has no instance of \"octo/othr\"");
+    assert_eq!(hints, ["instead of \"octo/othr\": Octo/Other"]);
+    assert_eq!(
+        choose(&["zzz"]).unwrap_err().hints(),
+        ["it has instances of octo/demo, Octo/Other"]
+    );
+}
+
+#[test]
+fn what_became_of_instances_earlier_selects_them() {
+    let set = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+    let earlier = |ids: &[&str], others_but: Option<&[&str]>| Selection {
+        earlier: vec![Earlier {
+            asked: "unresolved@runs/x".into(),
+            ids: set(ids),
+            others_but: others_but.map(set),
+        }],
+        ..Selection::default()
+    };
+    assert_eq!(chosen(&earlier(&["a", "e", "unknown"], None)), ["a", "e"]);
+    assert_eq!(
+        chosen(&earlier(&["a"], Some(&["a", "b", "d"]))),
+        ["a", "c", "e"]
+    );
+    let both = Selection {
+        filter: Some("[bcd]".into()),
+        ..earlier(&[], Some(&["b"]))
+    };
+    assert_eq!(chosen(&both), ["d", "c"]);
+    assert_eq!(
+        error(&earlier(&[], None)).to_string(),
+        "no instance is left after status unresolved@runs/x: 5 before it"
+    );
 }

@@ -207,7 +207,7 @@ fn rows_of_run(
         ));
     };
     let load = LoadOptions {
-        split: options.selection.split.clone(),
+        wanted: resolve::wanted(&options.selection),
         ..LoadOptions::default()
     };
     let mut rows = dataset::load(dataset, &load)?.rows;
@@ -241,7 +241,7 @@ async fn grade_predictions(
         ));
     };
     let load = LoadOptions {
-        split: options.selection.split.clone(),
+        wanted: resolve::wanted(&options.selection),
         ..LoadOptions::default()
     };
     let wanted: HashSet<&str> = predictions

@@ -176,7 +176,7 @@ fn names(options: &Options) -> Result<BTreeMap<String, usize>, Error> {
         ));
     };
     let load = LoadOptions {
-        split: options.selection.split.clone(),
+        wanted: resolve::wanted(&options.selection),
         ..LoadOptions::default()
     };
     let selection = resolve::selection(&options.selection)?;

@@ -6,7 +6,7 @@ mod transport;
 
 use std::path::PathBuf;
 
-use dataset::Slice;
+use dataset::{Slice, Wanted};
 use secrecy::SecretString;
 
 use super::arguments::Once;
@@ -86,6 +86,14 @@ fn choice(model: &Model) -> Result<model::Choice, Error> {
     Ok(model::Choice::parse(given)?)
 }
 
+/// Which part of the dataset.
+pub(super) fn wanted(options: &Selection) -> Wanted {
+    Wanted {
+        subset: options.subset.clone(),
+        split: options.split.clone(),
+    }
+}
+
 /// Which instances of the dataset.
 pub(super) fn selection(options: &Selection) -> Result<dataset::Selection, Error> {
     let shuffle = options.shuffle.unwrap_or(false);
@@ -93,6 +101,9 @@ pub(super) fn selection(options: &Selection) -> Result<dataset::Selection, Error
         ids: options.ids.clone().unwrap_or_default(),
         id_file: options.ids_file.clone(),
         filter: options.filter.clone(),
+        glob: options.glob.clone(),
+        repositories: options.repository.clone().unwrap_or_default(),
+        earlier: Vec::new(),
         shuffle: shuffle.then(|| options.seed.unwrap_or_default()),
         slice: options
             .slice

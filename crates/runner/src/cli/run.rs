@@ -83,7 +83,7 @@ fn rows(options: &Options, once: &Once, printer: &Printer) -> Result<Vec<Row>, E
         ));
     };
     let load = LoadOptions {
-        split: options.selection.split.clone(),
+        wanted: resolve::wanted(&options.selection),
         ..LoadOptions::default()
     };
     let selection = resolve::selection(&options.selection)?;

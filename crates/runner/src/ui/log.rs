@@ -48,6 +48,9 @@ pub fn log(printer: &Printer, file: &Path) {
 pub fn report_panics(printer: &Printer) {
     let printer = printer.clone();
     std::panic::set_hook(Box::new(move |panic| {
+        if dataset::catches_panics() {
+            return;
+        }
         let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map_or_else(String::new, |location| {
             format!(" at {}:{}", location.file(), location.line())

@@ -12,14 +12,18 @@ use crate::layers::values::one_or_many;
 #[command(next_help_heading = "Dataset and selection")]
 #[serde(default)]
 pub struct Selection {
-    /// Dataset of issues: JSON or JSON Lines
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Dataset of issues: a file (JSON, JSON Lines, CSV, Parquet, Arrow; also gzip, Zstandard), a directory, or `-`
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataset: Option<PathBuf>,
-    /// Split to take, where the file holds several
+    /// Split to take, where there are several [default: the only one, or `test`]
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
+    /// Subset to take, where there are several [default: the only one, or `default`]
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subset: Option<String>,
     /// Directory of repositories named `<owner>__<name>`, for rows without `repo_path`
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +43,18 @@ pub struct Selection {
     #[arg(long, value_name = "REGEX")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Python slice over what the filter left: `10`, `5:20`, `::2`
+    /// Only the instances whose whole id matches this pattern of `*`, `?`, `[…]` and `{…}`
+    #[arg(long, value_name = "PATTERN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub glob: Option<String>,
+    /// Only the instances of this repository, `owner/name` (repeat it, or separate by commas)
+    #[arg(long, value_name = "OWNER/NAME", value_delimiter = ',')]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub repository: Option<Vec<String>>,
+    /// Python slice over what is left: `10`, `5:20`, `::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
