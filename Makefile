@@ -33,10 +33,11 @@ test:
 	then $(CARGO) nextest run --locked --workspace; \
 	else $(CARGO) test --locked --workspace; fi
 
-# The runner's own cost against floors measured in the same run.
+# The runner's own cost against floors measured in the same run, and what sealing may cost.
 bench:
 	$(CARGO) build --locked --release --package runner
 	python3 scripts/bench/bench.py
+	$(CARGO) run --locked --release --package sandbox --example seal -- check
 
 # What CI checks before it tests.
 check: fmt lint docs

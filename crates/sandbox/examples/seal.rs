@@ -1,5 +1,6 @@
 //! What sealing a repository costs: `seal build DIR COMMITS` makes a repository with a long history and much beyond its base,
-//! `seal measure SOURCE [BASE]` seals it and prints the time and the peak of memory.
+//! `seal measure SOURCE [BASE]` seals it and prints the time and the peak of memory, and `seal check` holds a long history and a tiny one to what they
+//! may cost.
 
 #![expect(
     clippy::print_stdout,
@@ -10,7 +11,7 @@ use std::error::Error;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sandbox::repository;
 
@@ -20,6 +21,14 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const DIRECTORIES: usize = 60;
 const FILES: usize = 20;
 
+/// What sealing 20,000 commits may take, and the most memory in KiB.
+const LONG: usize = 20_000;
+const LONG_TIME: Duration = Duration::from_secs(3);
+const LONG_MEMORY: u64 = 200_000;
+/// What sealing a tiny repository may take: the best of some tries, since the machine does other things too.
+const TINY_TIME: Duration = Duration::from_millis(10);
+const TRIES: u32 = 20;
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -27,7 +36,8 @@ fn main() -> Result<()> {
         ["build", directory, commits] => build(directory.as_ref(), commits.parse()?),
         ["measure", source] => measure(source.as_ref(), None),
         ["measure", source, base] => measure(source.as_ref(), Some(base)),
-        _ => Err("usage: seal build DIR COMMITS | seal measure SOURCE [BASE]".into()),
+        ["check"] => check(),
+        _ => Err("usage: seal build DIR COMMITS | seal measure SOURCE [BASE] | seal check".into()),
     }
 }
 
@@ -36,17 +46,60 @@ fn measure(source: &Path, base: Option<&str>) -> Result<()> {
     let started = Instant::now();
     let prepared = repository::prepare(source, base, root.path())?;
     let took = started.elapsed();
-    let peak = std::fs::read_to_string("/proc/self/status")?
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("VmHWM:")
-                .map(|rest| rest.trim().to_owned())
-        })
-        .unwrap_or_default();
     println!(
-        "{} sealed in {took:?}, peak of memory {peak}",
-        prepared.start_commit()
+        "{} sealed in {took:?}, peak of memory {} KiB",
+        prepared.start_commit(),
+        peak()?
     );
+    Ok(())
+}
+
+/// Most memory that this process has had, in KiB.
+fn peak() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|rest| rest.split_ascii_whitespace().next());
+    Ok(number
+        .ok_or("the kernel tells no peak of memory")?
+        .parse()?)
+}
+
+/// Three commits, the last of them beyond the branch `base`.
+fn build_tiny(directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory)?;
+    git(directory, &["init", "-q", "-b", "main"])?;
+    git(directory, &["config", "user.name", "t"])?;
+    git(directory, &["config", "user.email", "t@example.invalid"])?;
+    for number in 0..3 {
+        std::fs::write(directory.join(format!("file{number}")), "content\n")?;
+        git(directory, &["add", "-A"])?;
+        git(directory, &["commit", "-q", "-m", "change"])?;
+        if number == 1 {
+            git(directory, &["branch", "base"])?;
+        }
+    }
+    Ok(())
+}
+
+fn check() -> Result<()> {
+    let ground = tempfile::tempdir()?;
+    let (tiny, long) = (ground.path().join("tiny"), ground.path().join("long"));
+    build_tiny(&tiny)?;
+    build(&long, LONG)?;
+    let mut best = Duration::MAX;
+    for number in 0..TRIES {
+        let root = ground.path().join(format!("root{number}"));
+        let started = Instant::now();
+        repository::prepare(&tiny, Some("base"), &root)?;
+        best = best.min(started.elapsed());
+    }
+    let started = Instant::now();
+    repository::prepare(&long, Some("base"), &ground.path().join("root"))?;
+    let (took, memory) = (started.elapsed(), peak()?);
+    println!("3 commits: {best:?}; {LONG} commits: {took:?}, peak of memory {memory} KiB");
+    if best > TINY_TIME || took > LONG_TIME || memory > LONG_MEMORY {
+        return Err(format!("more than {TINY_TIME:?}, {LONG_TIME:?} and {LONG_MEMORY} KiB").into());
+    }
     Ok(())
 }
 

@@ -35,11 +35,6 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// Whether the command is known to have failed.
-    pub(super) fn is_failure(self) -> bool {
-        !matches!(self, Self::Ended(0) | Self::Full)
-    }
-
     /// Whether the command is known not to have begun.
     pub(super) fn is_before_start(self) -> bool {
         matches!(

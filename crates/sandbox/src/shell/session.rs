@@ -169,7 +169,7 @@ impl Shell {
             };
             let answer = conversation.hold(text).await;
             let ended_by = conversation.ended_by;
-            let starved = answer.is_failure() && capture.mentions(&NO_PROCESS_WORDS);
+            let starved = capture.mentions(&NO_PROCESS_WORDS);
             let (status_end, note) = match answer {
                 Answer::Full => (End::Exited(0), self.make_room(slot).await?),
                 answer => self.settle(slot, answer, starved).await?,

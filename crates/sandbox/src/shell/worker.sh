@@ -8,7 +8,7 @@ if @B [ "$_pm_i" ]; then unset -f @B; @B set +euxvfC; { @B export -p; @B echo 'c
 IFS=' ' @B read -r _pm_m _pm_i _pm_l _pm_f <&8 || @B exit 99; @B [ "$_pm_m" = @N ] || @B exit 98
 _pm_c=; while @B [ "$_pm_l" -gt 0 ]; do IFS= @B read -r _pm_x <&8 || @B exit 99; _pm_c=$_pm_c$_pm_x$_pm_nl; _pm_l=$((_pm_l-1)); done
 _pm_x=0; if @B [ "$_pm_q" -gt 0 ] && @B [ ! "$_pm_f" ]; then IFS= @B read -r _pm_x <"$_pm_g.current"; fi
-if @B [ "$((_pm_x*4))" -gt "$((_pm_q*3))" ]; then
+if @B [ "$((_pm_x*2))" -gt "$_pm_q" ]; then
 _pm_n=0; until @B printf '\036@N full %s\036' "$_pm_i" >&9; do @B [ "$((_pm_n+=1))" -lt 9999 ] || @B exit 97; done; _pm_i=
 else
 _pm_n=0; until @B printf '\036@N begin %s\036' "$_pm_i" >&9; do @B [ "$((_pm_n+=1))" -lt 9999 ] || @B exit 97; done

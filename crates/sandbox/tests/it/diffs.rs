@@ -222,6 +222,21 @@ const TABLE: &[(&str, &str, bool)] = &[
         "printf '#!/bin/sh\\ntouch $HOME/owned\\n' >.git/hooks/post-index-change 2>/dev/null; git config core.fsmonitor 'touch $HOME/owned'; git update-index --assume-unchanged text.txt; git update-index --skip-worktree crlf.txt; echo y >>text.txt; echo y >>crlf.txt",
         false,
     ),
+    (
+        "text conversion, hooks elsewhere and a git of one's own",
+        "mkdir -p build/bin; printf '#!/bin/sh\\ntouch $HOME/owned\\n' >build/bin/git; chmod +x build/bin/git; cp build/bin/git build/bin/pre-commit; git config core.hooksPath $PWD/build/bin; git config diff.own.textconv \"touch $HOME/owned; cat\"; git config diff.external $PWD/build/bin/git; echo '* diff=own' >.git/info/attributes; echo '*.txt diff=own' >.gitattributes; export PATH=$PWD/build/bin:$PATH; echo y >>text.txt",
+        false,
+    ),
+    (
+        "repository behind a link",
+        "mv .git build/git; ln -s build/git .git; echo y >>text.txt",
+        false,
+    ),
+    (
+        "repository that leads away",
+        "rm -rf .git; echo 'gitdir: /etc' >.git; echo y >>text.txt",
+        false,
+    ),
     ("no repository", "rm -rf .git; echo y >>text.txt", false),
     (
         "broken repository",

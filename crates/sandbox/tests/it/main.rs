@@ -9,6 +9,7 @@
 mod archived;
 mod basics;
 mod diffs;
+mod docker_escapes;
 mod docker_images;
 mod docker_lifecycle;
 mod docker_limits;

@@ -22,10 +22,34 @@ pub(crate) enum Kind {
 /// Containers with bash and with nothing but busybox.
 pub(crate) const CONTAINERS: [Kind; 2] = [Kind::Docker("base"), Kind::Docker("busybox")];
 
+/// The base image without bash, which is made here.
+const DASH: &str = "dash";
+const DASH_IMAGE: &str = "patchmill-dash:1";
+
+/// It stays, as the other images of tests do: built again, it costs nothing.
+fn build_without_bash() {
+    let ground = tempfile::tempdir().unwrap();
+    let text = "FROM patchmill-base:bookworm\nRUN rm -f /bin/bash /bin/rbash\n";
+    std::fs::write(ground.path().join("Dockerfile"), text).unwrap();
+    let status = std::process::Command::new("docker")
+        .args([
+            "build",
+            "-q",
+            "--network=none",
+            "--force-rm",
+            "-t",
+            DASH_IMAGE,
+        ])
+        .arg(ground.path())
+        .stdout(std::process::Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+}
+
 /// All that work here.
 pub(crate) async fn kinds() -> Vec<Kind> {
     let host = BackendKind::available().await.into_iter().map(Kind::Host);
-    host.chain(CONTAINERS).collect()
+    host.chain(CONTAINERS).chain([Kind::Docker(DASH)]).collect()
 }
 
 /// A place with an open shell. Fork bombs end at 128 processes, in containers only.
@@ -63,7 +87,14 @@ impl Subject {
                 )
             }
             Kind::Docker(image) => {
-                let engine = Engine::with(image).await?;
+                let engine = if image == DASH {
+                    let mut engine = Engine::with("base").await?;
+                    build_without_bash();
+                    engine.image = DASH_IMAGE;
+                    engine
+                } else {
+                    Engine::with(image).await?
+                };
                 let mut spec = engine.spec();
                 // An engine that cannot limit them gets no bombs and no hogs.
                 let limit = |value| {
