@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::Sandbox;
-use schema::journal::{PatchSummary, Seconds};
+use schema::journal::{NetworkUse, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, ModelFailureKind, Outcome, Usage};
 
 use self::context::{Context, Failure, Purpose, permit};
@@ -266,6 +266,11 @@ impl Life<'_> {
             Ok(()) => outcome,
             Err(failure) => self.without_patch(outcome, failure),
         };
+        let lease = self.lease.as_ref();
+        let network = lease.and_then(|lease| lease.sandbox().network_use());
+        if let Some(used) = &network {
+            self.log.line(network_line(used));
+        }
         if let Some(lease) = self.lease.take() {
             if self.context.stop.now.is_cancelled() {
                 drop(lease);
@@ -300,8 +305,29 @@ impl Life<'_> {
             usage: self.spent.usage,
             seconds: self.spent.seconds,
             patch,
+            network,
         }
     }
+}
+
+/// What went out of a sandbox, for people.
+fn network_line(used: &NetworkUse) -> String {
+    let refused: Vec<String> = used
+        .refused
+        .iter()
+        .map(|(host, count)| format!("{host} ({count})"))
+        .collect();
+    let mut line = format!(
+        "network: {} connections, {} bytes sent, {} received",
+        used.connections, used.sent, used.received
+    );
+    if !refused.is_empty() {
+        line = format!("{line}; refused: {}", refused.join(", "));
+    }
+    if used.refused_others > 0 {
+        line = format!("{line}, and {} more", used.refused_others);
+    }
+    line
 }
 
 fn stops_run(outcome: &Outcome) -> bool {

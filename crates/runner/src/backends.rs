@@ -237,19 +237,29 @@ fn unusable(error: sandbox::Error) -> Error {
 /// What the user asked for and the backend cannot enforce is refused; a default is only recorded.
 fn check_network(settings: &RunSettings, selected: &Selected) -> Result<(), Error> {
     let operation = &settings.operation;
-    let asked = settings.identity.network == Network::None && operation.network_explicit;
-    if asked && !selected.backend.capabilities().network_isolation && !operation.best_effort_limits
-    {
-        return Err(Error::Settings {
-            message: format!("the {} sandbox cannot cut the network", selected.name),
-            hint: Some(
-                "use --sandbox bubblewrap, leave out --network none, or give --best-effort-limits"
-                    .to_owned(),
+    let can = selected.backend.capabilities();
+    let (message, hint) = match &settings.identity.network {
+        Network::None if operation.network_explicit && !can.network_isolation => (
+            format!("the {} sandbox cannot cut the network", selected.name),
+            "use --sandbox bubblewrap, leave out --network none, or give --best-effort-limits",
+        ),
+        Network::Allow(_) if !can.network_door => (
+            format!(
+                "the {} sandbox cannot let only some hosts be reached",
+                selected.name
             ),
-            source: None,
-        });
+            "use --sandbox docker and an image (--image), --network none or --network full, or give --best-effort-limits to have it recorded only",
+        ),
+        Network::None | Network::Full | Network::Allow(_) => return Ok(()),
+    };
+    if operation.best_effort_limits {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::Settings {
+        message,
+        hint: Some(hint.to_owned()),
+        source: None,
+    })
 }
 
 fn check_limits(settings: &RunSettings, selected: &Selected) -> Result<(), Error> {

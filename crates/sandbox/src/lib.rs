@@ -4,6 +4,7 @@ pub mod error;
 mod files;
 pub mod keep;
 pub mod limits;
+pub mod network;
 pub mod place;
 mod processes;
 pub mod repository;

@@ -43,6 +43,8 @@ pub struct Capabilities {
     pub backend: &'static str,
     /// Whether the network can be cut.
     pub network_isolation: bool,
+    /// Whether all programs of a place have one loopback interface, so that a door in it can lead to allowed hosts.
+    pub network_door: bool,
     /// Whether memory can be limited.
     pub memory_limit: bool,
     /// Whether processor time can be limited.
@@ -73,7 +75,7 @@ pub struct PlaceSpec {
     pub environment: Vec<(String, String)>,
     /// Limits asked for.
     pub limits: Limits,
-    /// Network asked for.
+    /// Network asked for. A place that is to reach some hosts gets none of its own: [`crate::Sandbox`] opens the way to them.
     pub network: Network,
     /// What its programs may do.
     pub rights: Rights,

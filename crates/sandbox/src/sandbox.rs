@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schema::grading::PatchApplication;
+use schema::journal::NetworkUse;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::files::{ArchivedFiles, Entry, HostFiles, InsideFiles};
-use crate::limits::Applied;
+use crate::limits::{Applied, Network};
+use crate::network::{self, Gateway, Outside};
 use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
 use crate::repository::{
     self, Inside, Origin, Prepared, SealRecord, Start, Started, WorkspaceDiff,
@@ -37,6 +39,9 @@ pub struct Sandbox {
     place: Arc<dyn Place>,
     prepared: Arc<Prepared>,
     start: Arc<Start>,
+    applied: Applied,
+    /// The way to allowed hosts, where there are some.
+    gateway: Option<Gateway>,
     agent: Shell,
     control: Shell,
 }
@@ -53,6 +58,16 @@ impl Sandbox {
     ) -> Result<Self, Error> {
         if let Origin::Host(prepared) = &spec.repository {
             spec.place.hidden.extend_from_slice(prepared.hidden());
+        }
+        if let (Network::Allow(_), true) =
+            (&spec.place.network, backend.capabilities().network_door)
+        {
+            let environment = &mut spec.place.environment;
+            for (name, value) in network::variables() {
+                if !environment.iter().any(|(known, _)| *known == name) {
+                    environment.push((name, value));
+                }
+            }
         }
         let place = backend.start(&spec.place, deadline).await?;
         let id = place.id().clone();
@@ -82,8 +97,11 @@ impl Sandbox {
                 .tidy(&agent, &start)
                 .await;
         }
+        let (applied, gateway) = connect(&place, &agent, &spec.place.network).await?;
         let sandbox = Self {
             control: agent.beside(),
+            applied,
+            gateway,
             backend,
             place,
             prepared,
@@ -134,7 +152,12 @@ impl Sandbox {
 
     /// Limits, network and user as really applied.
     pub fn applied(&self) -> &Applied {
-        self.place.applied()
+        &self.applied
+    }
+
+    /// What went to allowed hosts and what was refused so far, where only some hosts may be reached.
+    pub fn network_use(&self) -> Option<NetworkUse> {
+        self.gateway.as_ref().map(Gateway::so_far)
     }
 
     /// What the repository holds and what was left out of it.
@@ -158,6 +181,12 @@ impl Sandbox {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
+        if let Some(gateway) = &self.gateway
+            && !gateway.is_open().await
+        {
+            self.agent.open().await?;
+            gateway.open().await?;
+        }
         let before = self.place.memory_kills();
         let captured = self.agent.run(text, options, cancel).await?;
         let captured = self.with_memory_kills(captured, before).await;
@@ -336,6 +365,7 @@ impl Sandbox {
     /// # Errors
     /// When something is left after `deadline`.
     pub async fn stop_processes(&self, deadline: Duration) -> Result<(), Error> {
+        self.close_gateway().await;
         self.agent.close().await;
         self.control.close().await;
         self.place.stop(deadline).await
@@ -346,6 +376,7 @@ impl Sandbox {
     /// # Errors
     /// When something is left after `deadline`: then it has to be removed as ever.
     pub async fn keep(&self, deadline: Duration) -> Result<KeptPlace, Error> {
+        self.close_gateway().await;
         self.agent.close().await;
         self.control.close().await;
         self.backend.keep(self.place.id(), deadline).await
@@ -356,7 +387,14 @@ impl Sandbox {
     /// # Errors
     /// When something is left after `deadline`.
     pub async fn remove(&self, deadline: Duration) -> Result<(), Error> {
+        self.close_gateway().await;
         self.backend.remove(self.place.id(), deadline).await
+    }
+
+    async fn close_gateway(&self) {
+        if let Some(gateway) = &self.gateway {
+            gateway.close().await;
+        }
     }
 
     /// The way to files that is left where nothing can be run any more; every other error stays one.
@@ -393,6 +431,39 @@ const HEAR: Duration = Duration::from_millis(100);
 
 /// How long the remains of a failed start may take to go.
 const REMOVAL: Duration = Duration::from_secs(10);
+
+/// Looks what a fresh place sees of networks, and opens the way to allowed hosts.
+async fn connect(
+    place: &Arc<dyn Place>,
+    agent: &Shell,
+    asked: &Network,
+) -> Result<(Applied, Option<Gateway>), Error> {
+    let mut applied = place.applied().clone();
+    if applied.network == Network::Full {
+        return Ok((applied, None));
+    }
+    applied.probe.look(agent).await?;
+    let cut = applied.enforced.iter().any(|name| name == "network");
+    match applied.probe.outside {
+        Some(Outside::Connected | Outside::Silent) if cut => {
+            return Err(Error::Unsupported {
+                message: String::from(
+                    "the network is not cut: a connection to the outside did not fail at once in a sandbox that was to have none",
+                ),
+            });
+        }
+        Some(Outside::Connected | Outside::Silent | Outside::Unreachable) | None => {}
+    }
+    let Network::Allow(allowed) = asked else {
+        return Ok((applied, None));
+    };
+    let gateway = Gateway::new(Arc::clone(place), allowed.clone());
+    let interpreter = gateway.open().await?;
+    applied.probe.listener = Some(interpreter);
+    applied.probe.refusal = Some(gateway.probe(interpreter).await?);
+    applied.network = asked.clone();
+    Ok((applied, Some(gateway)))
+}
 
 /// Gives a fresh place its sealed repository.
 async fn fill_workspace(place: &dyn Place, spec: &SandboxSpec) -> Result<Started, Error> {

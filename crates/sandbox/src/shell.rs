@@ -24,7 +24,7 @@ use crate::place::{Place, Processes};
 use control::Control;
 
 /// Names the sender of what is said on a stream that hostile programs write to as well.
-fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     format!("{:016x}{:08x}", fastrand::u64(..), fastrand::u32(..))
 }
 

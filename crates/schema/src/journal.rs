@@ -1,5 +1,7 @@
 //! The journal of a run: the one event enum that every sink eats (terminal, journal file, reports).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceId;
@@ -46,6 +48,31 @@ pub enum EmptyReason {
     Limit,
     /// The attempt failed.
     Failed,
+}
+
+/// What went out of a sandbox, and what was not let out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkUse {
+    /// Connections to hosts that may be reached.
+    pub connections: u64,
+    /// Bytes sent to them.
+    pub sent: u64,
+    /// Bytes that came from them.
+    pub received: u64,
+    /// How many times each `host:port` was refused: the first 64 of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u64>,
+    /// Refusals of further hosts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_others: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What an attempt left as its patch.
@@ -138,6 +165,9 @@ pub enum RunEvent {
         seconds: Seconds,
         /// What it left.
         patch: PatchSummary,
+        /// What went out of its sandbox, where only some hosts could be reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        network: Option<NetworkUse>,
     },
     /// A sandbox is not removed, so that people can look into it.
     SandboxKept {

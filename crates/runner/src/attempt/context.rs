@@ -183,7 +183,7 @@ impl Context {
                 workdir: self.workdir(entry),
                 environment: self.environment.clone(),
                 limits: self.identity.sandbox_limits.clone(),
-                network: self.identity.network,
+                network: self.identity.network.clone(),
                 rights: self
                     .identity
                     .rights

@@ -176,6 +176,7 @@ fn import(store: &mut Store, rows: &[PlanRow], prediction: &Prediction) -> Resul
                 runner_config: Vec::new(),
                 empty_reason: patch.is_empty().then_some(EmptyReason::NeverEdited),
             },
+            network: None,
         },
     ];
     for event in &events {

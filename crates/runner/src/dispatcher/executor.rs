@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sandbox::place::KeptPlace;
-use schema::journal::{GradeSummary, PatchSummary, Seconds};
+use schema::journal::{GradeSummary, NetworkUse, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, Outcome, Usage};
 use tokio::sync::mpsc;
 
@@ -43,6 +43,8 @@ pub struct AttemptEnd {
     pub seconds: Seconds,
     /// What it left.
     pub patch: PatchSummary,
+    /// What went out of its sandbox, where only some hosts could be reached.
+    pub network: Option<NetworkUse>,
 }
 
 impl AttemptEnd {
@@ -57,6 +59,7 @@ impl AttemptEnd {
                 empty_reason: Some(schema::journal::EmptyReason::Failed),
                 ..PatchSummary::default()
             },
+            network: None,
         }
     }
 }

@@ -64,6 +64,7 @@ impl Dispatcher {
             usage: end.usage,
             seconds: end.seconds,
             patch: end.patch.clone(),
+            network: end.network.clone(),
         });
         self.ended
             .insert((job.key.instance_id.clone(), job.key.sample));
@@ -232,6 +233,7 @@ impl Dispatcher {
                 usage: end.usage,
                 seconds: end.seconds,
                 patch: end.patch,
+                network: end.network,
             });
         }
         self.grading = 0;

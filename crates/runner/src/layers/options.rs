@@ -21,7 +21,7 @@ pub use images::{Images, PullName};
 pub use model::Model;
 pub use patches::{Grading, PartialName, PatchName, Patches};
 pub use rights::Rights;
-pub use sandbox::{KeepName, Keeping, NetworkName, Sandbox, SandboxName};
+pub use sandbox::{KeepName, Keeping, Sandbox, SandboxName};
 pub use selection::Selection;
 
 /// All groups.

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
+use sandbox::limits::Network;
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -264,7 +265,25 @@ macro_rules! scalar {
         }
     )*};
 }
-scalar!(Span, Size, Count, Amount, Cap<T> where T);
+scalar!(Span, Size, Count, Amount, Reach, Cap<T> where T);
+
+/// A network: `none`, `full`, `allow=HOST,…`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach(pub Network);
+
+impl FromStr for Reach {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// `NAME=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -39,6 +39,7 @@ fn finished(key: AttemptKey, outcome: Outcome, empty_reason: Option<EmptyReason>
             empty_reason,
             ..PatchSummary::default()
         },
+        network: None,
     }
 }
 

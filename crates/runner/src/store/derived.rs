@@ -255,6 +255,7 @@ mod tests {
             usage: Usage::default(),
             seconds: Seconds::default(),
             patch: PatchSummary::default(),
+            network: None,
         }
     }
 

@@ -165,6 +165,7 @@ impl Ledger {
                 usage,
                 seconds,
                 patch,
+                network: _,
             } => {
                 self.attempt(key).end = Some(End {
                     outcome: outcome.clone(),
@@ -279,6 +280,7 @@ pub(crate) mod tests {
             usage: Usage::default(),
             seconds: Seconds::default(),
             patch: PatchSummary::default(),
+            network: None,
         }
     }
 

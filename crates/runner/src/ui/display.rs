@@ -124,6 +124,7 @@ impl Sink for Lines {
                 usage,
                 seconds,
                 patch,
+                network: _,
             } => self.attempt(
                 key,
                 outcome,

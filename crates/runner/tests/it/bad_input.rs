@@ -277,6 +277,9 @@ fn settings_that_make_no_sense() {
         run(&["--prompt", "none.md"]),
         run(&["--memory", "1GiB"]),
         run(&["--network", "none"]),
+        run(&["--network", "allow=pypi.org"]),
+        run(&["--network", "allow=https://pypi.org/simple"]),
+        run(&["--network", "some"]),
         run(&["--test-paths", "[a"]),
     ];
     insta::assert_snapshot!(said.join("\n"));

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use self::arguments::Binds;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
+use crate::network::NetworkProbe;
 use crate::place::host::{
     self, Confinement, HostBackend, HostPlace, HostPlaces, HostSettings, SHELL_STATE, WORKSPACE,
 };
@@ -56,12 +57,14 @@ impl Bubblewrap {
             } else {
                 Network::Full
             };
-            let binds = Binds::trial(places.settings(), network, user_namespace);
+            let binds = Binds::trial(places.settings(), &network, user_namespace);
             match try_out(&program, &binds).await {
                 Ok(()) => {
                     let capabilities = Capabilities {
                         backend: "bubblewrap",
                         network_isolation,
+                        // Each channel has a network namespace of its own.
+                        network_door: false,
                         memory_limit: false,
                         cpu_limit: false,
                         pids_limit: false,
@@ -95,12 +98,12 @@ impl Confinement for Namespaces {
         let settings = places.settings();
         let mut unenforced = host::unenforced("bubblewrap", spec, settings)?;
         let mut enforced = vec![String::from("filesystem")];
-        let network = if capabilities.network_isolation {
-            spec.network
-        } else {
-            Network::Full
+        host::check_network("bubblewrap", &spec.network, settings)?;
+        let network = match spec.network {
+            Network::None if capabilities.network_isolation => Network::None,
+            Network::None | Network::Full | Network::Allow(_) => Network::Full,
         };
-        if spec.network == Network::None {
+        if spec.network != Network::Full {
             let list = if network == Network::None {
                 &mut enforced
             } else {
@@ -116,7 +119,7 @@ impl Confinement for Namespaces {
             &settings,
             &directory,
             &workdir,
-            network,
+            &network,
             self.user_namespace,
         );
         let program = self.program.clone();
@@ -125,6 +128,7 @@ impl Confinement for Namespaces {
             shell_state: format!("{HOME_INSIDE}/{SHELL_STATE}"),
             applied: Applied {
                 network,
+                probe: NetworkProbe::default(),
                 enforced,
                 unenforced,
                 user: user(),

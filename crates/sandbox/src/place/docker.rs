@@ -59,6 +59,7 @@ use self::podman::Shortcomings;
 use self::sweeps::Sweeps;
 use crate::error::Error;
 use crate::limits::{Applied, Network};
+use crate::network::NetworkProbe;
 use crate::place::terminal::{Terminal, Visit};
 use crate::place::{
     Backend, Capabilities, KeptPlace, Leftover, Place, PlaceId, PlaceSpec, directory, removal,
@@ -442,6 +443,7 @@ fn capabilities(info: &SystemInfo, podman: Option<Shortcomings>) -> Capabilities
     Capabilities {
         backend: if podman.is_some() { "podman" } else { "docker" },
         network_isolation: true,
+        network_door: true,
         memory_limit: groups && info.memory_limit != Some(false),
         cpu_limit: groups && info.cpu_cfs_quota != Some(false),
         pids_limit: groups && info.pids_limit != Some(false),
@@ -463,17 +465,28 @@ fn platform(info: &SystemInfo) -> String {
 /// What the main process saw, beside what was asked for.
 fn applied(spec: &PlaceSpec, image: &Image, plan: Plan, report: Report) -> Result<Applied, Error> {
     let seen = report.network();
-    if spec.network == Network::None && seen == Some(Network::Full) {
-        return Err(Error::Unsupported {
-            message: String::from(
-                "the engine does not cut the network: there are routes in a container that was to have none",
-            ),
-        });
+    let cut = spec.network != Network::Full;
+    match (cut, &seen) {
+        (true, Some(Network::Full)) => {
+            return Err(Error::Unsupported {
+                message: String::from(
+                    "the engine does not cut the network: there are routes in a container that was to have none",
+                ),
+            });
+        }
+        (false, Some(Network::None)) => {
+            return Err(Error::Unsupported {
+                message: String::from(
+                    "`--network full` was asked for, and a container of this engine has no route: its default network is missing (see `docker network ls` for `bridge`, and whether the engine was started with `--bridge=none`)",
+                ),
+            });
+        }
+        _ => {}
     }
     let tmpfs = plan.temporary;
     let (mut enforced, mut unenforced) = (plan.enforced, plan.unenforced);
     enforced.insert(0, String::from("filesystem"));
-    if spec.network == Network::None {
+    if cut {
         let list = if seen.is_some() {
             &mut enforced
         } else {
@@ -482,7 +495,11 @@ fn applied(spec: &PlaceSpec, image: &Image, plan: Plan, report: Report) -> Resul
         list.push(String::from("network"));
     }
     Ok(Applied {
-        network: seen.unwrap_or(spec.network),
+        network: if cut { Network::None } else { Network::Full },
+        probe: NetworkProbe {
+            routes: report.routes(),
+            ..NetworkProbe::default()
+        },
         enforced,
         unenforced,
         user: report.user(),

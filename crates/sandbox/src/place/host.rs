@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 
 use crate::error::Error;
-use crate::limits::Applied;
+use crate::limits::{Applied, Network};
 use crate::place::directory;
 use crate::place::tree::{Program, Tree};
 use crate::place::{Channel, Files, Launch, Place, PlaceId, PlaceSpec, PlaceState, Processes};
@@ -88,6 +88,25 @@ pub(crate) fn unenforced(
         names.push(name.to_owned());
     }
     Ok(names)
+}
+
+/// A host backend lets everything out, or nothing.
+///
+/// # Errors
+/// When only some hosts are to be reached, and best effort was not asked for.
+pub(crate) fn check_network(
+    backend: &str,
+    network: &Network,
+    settings: &HostSettings,
+) -> Result<(), Error> {
+    match network {
+        Network::Allow(_) if !settings.best_effort_limits => Err(Error::Unsupported {
+            message: format!(
+                "the {backend} sandbox cannot let only some hosts be reached: use docker, `--network none` or `--network full`, or accept it as best effort"
+            ),
+        }),
+        Network::Allow(_) | Network::None | Network::Full => Ok(()),
+    }
 }
 
 /// The repository, under the place's directory.

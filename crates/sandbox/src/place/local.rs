@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use crate::error::Error;
 use crate::limits::{Applied, Network};
+use crate::network::NetworkProbe;
 use crate::place::host::{
     self, Confinement, HOME, HostBackend, HostPlace, HostPlaces, HostSettings, SHELL_STATE,
     TEMPORARY, WORKSPACE,
@@ -28,6 +29,7 @@ impl Local {
         let capabilities = Capabilities {
             backend: "local",
             network_isolation: false,
+            network_door: false,
             memory_limit: false,
             cpu_limit: false,
             pids_limit: false,
@@ -49,8 +51,9 @@ impl Confinement for Unconfined {
         spec: &PlaceSpec,
     ) -> Result<HostPlace, Error> {
         let limits = host::unenforced("local", spec, places.settings())?;
+        host::check_network("local", &spec.network, places.settings())?;
         let mut unenforced = vec![String::from("filesystem")];
-        if spec.network == Network::None {
+        if spec.network != Network::Full {
             unenforced.push(String::from("network"));
         }
         unenforced.extend(limits);
@@ -63,6 +66,7 @@ impl Confinement for Unconfined {
             shell_state: format!("{home}/{SHELL_STATE}"),
             applied: Applied {
                 network: Network::Full,
+                probe: NetworkProbe::default(),
                 enforced: Vec::new(),
                 unenforced,
                 user: user(),

@@ -126,7 +126,7 @@ impl Stage {
                 workdir: Some(recording.task.workdir.clone()),
                 environment: context::environment(secrets),
                 limits: identity.sandbox_limits.clone(),
-                network: identity.network,
+                network: identity.network.clone(),
                 rights: identity.rights.alone(),
                 hidden: Vec::new(),
             },

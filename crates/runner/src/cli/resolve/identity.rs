@@ -10,7 +10,7 @@ use super::set;
 use crate::cli::error::Error;
 use crate::layers::Resolved;
 use crate::layers::options::{
-    self, Acting, Agent, NetworkName, Options, PatchName, Patches, Sandbox, SandboxName,
+    self, Acting, Agent, Options, PatchName, Patches, Sandbox, SandboxName,
 };
 use crate::layers::values::{Amount, Cap, Count, Pair};
 use crate::rights::Rights;
@@ -158,10 +158,7 @@ fn rights(given: &options::Rights) -> Result<Rights, Error> {
 
 /// The network asked for.
 fn network(sandbox: &Sandbox) -> Result<Network, Error> {
-    Ok(match set("network", sandbox.network)? {
-        NetworkName::Full => Network::Full,
-        NetworkName::None => Network::None,
-    })
+    set("network", sandbox.network.clone()).map(|reach| reach.0)
 }
 
 /// Limits of each sandbox; those that the user set must be enforced, defaults need not.

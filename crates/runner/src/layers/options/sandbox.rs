@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::{Deserialize, Serialize};
 
 use super::{Images, Rights};
-use crate::layers::values::{Amount, Cap, Count, Pair, Size, Span, one_or_many, pairs};
+use crate::layers::values::{Amount, Cap, Count, Pair, Reach, Size, Span, one_or_many, pairs};
 
 /// Sandbox backends that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -22,16 +22,6 @@ pub enum SandboxName {
     Docker,
     /// The same by Podman's service
     Podman,
-}
-
-/// Network while solving.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NetworkName {
-    /// No network
-    None,
-    /// The host's network
-    Full,
 }
 
 /// Which sandboxes are not removed.
@@ -74,10 +64,11 @@ pub struct Sandbox {
     #[arg(long, value_name = "TEXT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell_init: Option<String>,
-    /// Network while solving
+    /// Network while solving: `none`, `full` (the host's), or `allow=HOST[:PORT],…` for these hosts alone, by way of an HTTP proxy (docker only;
+    /// `*.HOST` stands for all below it, no port for 80 and 443; hosts of a private network are named by address)
     #[arg(long, value_name = "NETWORK")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<NetworkName>,
+    pub network: Option<Reach>,
     /// What programs may do.
     #[command(flatten)]
     #[serde(flatten)]

@@ -65,7 +65,7 @@ pub(super) struct Binds {
 
 impl Binds {
     /// The mounts without a place's own directories, to see whether they work.
-    pub(super) fn trial(settings: &HostSettings, network: Network, user_namespace: bool) -> Self {
+    pub(super) fn trial(settings: &HostSettings, network: &Network, user_namespace: bool) -> Self {
         let mut list = Arguments::new(Path::new("/dev/null"));
         list.host(settings, network, user_namespace);
         list.words(["--tmpfs", TEMPORARY_INSIDE]);
@@ -78,7 +78,7 @@ impl Binds {
         settings: &HostSettings,
         directory: &Path,
         workdir: &str,
-        network: Network,
+        network: &Network,
         user_namespace: bool,
     ) -> Self {
         let empty = directory.join(EMPTY);
@@ -153,7 +153,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Everything but the place's own directories.
-    fn host(&mut self, settings: &HostSettings, network: Network, user_namespace: bool) {
+    fn host(&mut self, settings: &HostSettings, network: &Network, user_namespace: bool) {
         self.words([
             "--unshare-pid",
             "--unshare-ipc",
@@ -169,7 +169,7 @@ impl<'a> Arguments<'a> {
         if user_namespace {
             self.words(["--unshare-user"]);
         }
-        if network == Network::None {
+        if *network == Network::None {
             self.words(["--unshare-net"]);
         }
         self.root();
@@ -180,7 +180,7 @@ impl<'a> Arguments<'a> {
         if Path::new("/var/tmp").is_dir() {
             self.words(["--tmpfs", "/var/tmp"]);
         }
-        if network == Network::Full {
+        if *network == Network::Full {
             self.name_servers();
         }
         for home in homes() {

@@ -51,6 +51,12 @@ impl Report {
         format!("{}:{}", self.user, self.group)
     }
 
+    /// How many ways there are to anywhere; `None` where that cannot be seen.
+    pub(super) fn routes(&self) -> Option<u64> {
+        let routes = u64::try_from(self.routes).ok()?;
+        Some(routes + u64::try_from(self.addresses).unwrap_or_default())
+    }
+
     /// The network as seen inside; `None` where it cannot be seen.
     pub(super) fn network(&self) -> Option<Network> {
         match (self.routes, self.addresses) {

@@ -24,7 +24,7 @@ pub(super) fn body(
     let kept = &spec.rights.capabilities;
     let mut host = HostConfig {
         network_mode: match spec.network {
-            Network::None => Some(String::from("none")),
+            Network::None | Network::Allow(_) => Some(String::from("none")),
             Network::Full => None,
         },
         // The engine would keep every byte that a command prints, three times over.

@@ -172,6 +172,7 @@ mod tests {
         Capabilities {
             backend: "docker",
             network_isolation: true,
+            network_door: true,
             memory_limit: true,
             cpu_limit: true,
             pids_limit: true,

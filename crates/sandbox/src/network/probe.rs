@@ -1,0 +1,141 @@
+//! What a sandbox sees of networks, asked from inside at its start.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::tunnel::Interpreter;
+use crate::error::Error;
+use crate::place::{Launch, Place};
+use crate::shell::{End, RunOptions, Shell};
+
+/// How long a connection that must fail may take to do so: without a route it fails at once.
+const FAIL: Duration = Duration::from_secs(5);
+/// How long the proxy may take to refuse.
+const REFUSE: Duration = Duration::from_secs(30);
+/// Longest answer, in bytes.
+const ANSWER: u64 = 4096;
+/// Most interfaces that are recorded.
+const INTERFACES: usize = 16;
+
+/// Names the network interfaces, then tries an address of a network that is reserved for documentation (RFC 5737): with a route the packets go
+/// out and no answer comes, without one there is an error. Only bash can try.
+const LOOK: &str = "( while IFS=': ' read -r name bytes rest; do case $bytes in *[!0-9]*|'') ;; *) echo \"interface $name\";; esac; done </proc/net/dev
+[ \"$BASH_VERSION\" ] || exit 0
+if (exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null; then echo connected; else echo unreachable; fi ) 2>/dev/null";
+
+/// Asks the proxy for a name that can belong to nobody (RFC 6761), and prints the first line of what it says.
+const ASK_PYTHON: &str = "import socket, sys
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 25)
+s.sendall(b'CONNECT sandbox.invalid:9 HTTP/1.1\\r\\n\\r\\n')
+print(s.makefile('rb').readline().decode('latin-1'))";
+const ASK_PERL: &str = "use Socket;
+socket(my $s, PF_INET, SOCK_STREAM, 0) && connect($s, pack_sockaddr_in($ARGV[0], INADDR_LOOPBACK)) or die $!;
+syswrite($s, \"CONNECT sandbox.invalid:9 HTTP/1.1\\r\\n\\r\\n\");
+print scalar <$s>";
+
+/// What became of a connection to an address outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outside {
+    /// It failed at once: no way leads there.
+    Unreachable,
+    /// It stood.
+    Connected,
+    /// No answer came: packets go out.
+    Silent,
+}
+
+/// What was seen from inside at the start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkProbe {
+    /// Names of the network interfaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+    /// Routes of version 4, and addresses of version 6 beside the loopback's, where they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<u64>,
+    /// A connection to an address outside, where it was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
+    /// Status by which the proxy refused a host that is not allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<u16>,
+    /// What takes connections to the proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listener: Option<Interpreter>,
+}
+
+impl NetworkProbe {
+    /// Looks in a place that is to have no way out by itself.
+    pub(crate) async fn look(&mut self, shell: &Shell) -> Result<(), Error> {
+        let options = RunOptions {
+            timeout: FAIL,
+            ..RunOptions::default()
+        };
+        let captured = shell.run(LOOK, &options, &CancellationToken::new()).await?;
+        let said = String::from_utf8_lossy(&captured.head);
+        self.interfaces = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("interface "))
+            .take(INTERFACES)
+            .map(str::to_owned)
+            .collect();
+        self.outside = match (captured.end, said.lines().last()) {
+            (End::TimedOut, _) => Some(Outside::Silent),
+            (_, Some("connected")) => Some(Outside::Connected),
+            (_, Some("unreachable")) => Some(Outside::Unreachable),
+            (_, Some(_) | None) => None,
+        };
+        Ok(())
+    }
+}
+
+/// The status by which the proxy refuses.
+pub(super) async fn refusal(
+    place: &dyn Place,
+    interpreter: Interpreter,
+    port: u16,
+) -> Result<u16, Error> {
+    let operation = || {
+        format!(
+            "reach the proxy from inside of the sandbox {}",
+            place.id().0
+        )
+    };
+    let words: &[&str] = match interpreter {
+        Interpreter::Python => &["python3", "-I", "-S", "-c", ASK_PYTHON],
+        Interpreter::Perl => &["perl", "-e", ASK_PERL],
+    };
+    let launch = Launch {
+        arguments: words
+            .iter()
+            .map(|&word| word.to_owned())
+            .chain([port.to_string()])
+            .collect(),
+        directory: Some(String::from("/")),
+        lasting: true,
+    };
+    let asking = async {
+        let mut channel = place.open(&launch).await?;
+        let mut answer = Vec::new();
+        let mut output = (&mut channel.output).take(ANSWER);
+        let read = output.read_to_end(&mut answer).await;
+        read.map_err(|error| Error::lost(operation(), error))?;
+        let _ = channel.input.shutdown().await;
+        channel.ended.await;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    let said = match timeout(REFUSE, asking).await {
+        Ok(said) => said?,
+        Err(late) => return Err(Error::start(operation(), late)),
+    };
+    let refused = said.strip_prefix("HTTP/1.1 403").map(|_| 403);
+    refused.ok_or_else(|| {
+        let said = said.trim().escape_debug().to_string();
+        Error::start(operation(), format!("it was to refuse, and said: {said}"))
+    })
+}
