@@ -1,5 +1,6 @@
 //! `runner run`.
 
+mod describe;
 mod directory;
 mod finish;
 
@@ -9,18 +10,16 @@ pub(super) use finish::Finish;
 use std::time::Instant;
 
 use dataset::{LoadOptions, Row};
-use serde_json::json;
 
 use super::arguments::{Once, Run};
 use super::error::Error;
 use super::resolve::{self, Solver};
-use crate::batch::{Batch, image_of, preview};
+use crate::batch::{Batch, preview};
 use crate::clock;
 use crate::dispatcher::{Audience, RunEnd};
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
 use crate::one_off;
-use crate::plan::Plan;
 use crate::report::{LiveResults, Repositories};
 use crate::settings::RunSettings;
 use crate::signals::Signals;
@@ -55,7 +54,7 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
     };
     if command.once.dry_run {
         let plan = preview(&work.settings, &work.rows)?;
-        printer.data(&describe(&work, &plan, printer.is_json())?);
+        printer.data(&describe::describe(&work, &plan, printer.is_json())?);
         return Ok(Exit::Success);
     }
     super::runtime()?.block_on(batch(work, &command.once, printer))
@@ -126,69 +125,6 @@ fn warn_about(resolved: &Resolved, options: &Options, printer: &Printer) {
             file.display()
         ));
     }
-}
-
-/// `--dry-run`.
-fn describe(work: &Work, plan: &Plan, as_json: bool) -> Result<String, Error> {
-    let settings = &work.settings;
-    let images = plan.jobs.iter().map(|job| match work.rows.get(job.row) {
-        Some(row) => image_of(settings, row),
-        None => Ok(None),
-    });
-    let images = images.collect::<Result<Vec<_>, _>>()?;
-    let reasons = plan.reasons();
-    if as_json {
-        let named = reasons.iter().map(|(reason, count)| (reason.name(), count));
-        let attempts = plan.jobs.iter().zip(&images).map(|(job, image)| {
-            json!({
-                "instance_id": job.key.instance_id, "sample": job.key.sample,
-                "attempt": job.key.attempt, "reason": job.reason.name(),
-                "image": image.as_ref().map(|image| &image.name),
-                "image_origin": image.as_ref().map(|image| image.origin.to_string()),
-            })
-        });
-        let object = json!({
-            "run_directory": settings.run_directory,
-            "done": plan.done,
-            "gradings": plan.gradings.len(),
-            "reasons": named.collect::<std::collections::BTreeMap<_, _>>(),
-            "attempts": attempts.collect::<Vec<_>>(),
-        });
-        return Ok(format!("{object:#}"));
-    }
-    let named: Vec<String> = reasons
-        .iter()
-        .map(|(reason, count)| format!("{count} {}", reason.name()))
-        .collect();
-    let mut lines = vec![format!(
-        "would make {} in {}{}; {} done",
-        ui::count(plan.jobs.len(), "attempt"),
-        settings.run_directory.display(),
-        if named.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", named.join(", "))
-        },
-        plan.done,
-    )];
-    lines.extend(plan.jobs.iter().zip(&images).map(|(job, image)| {
-        let key = job.key.to_string();
-        let image = image.as_ref().map_or_else(String::new, |image| {
-            format!(", image {} {}", image.name, image.origin)
-        });
-        format!(
-            "  {} ({}{image})",
-            ui::escape::line(&key),
-            job.reason.name()
-        )
-    }));
-    if !plan.gradings.is_empty() {
-        lines.push(format!(
-            "would grade {}",
-            ui::count(plan.gradings.len(), "finished patch")
-        ));
-    }
-    Ok(lines.join("\n"))
 }
 
 /// Runs the batch and says what came of it.

@@ -29,6 +29,23 @@ fn a_dry_run_says_which_image_and_why() {
     let attempt = &object["attempts"][0];
     assert_eq!(attempt["image"], "mine/tiny:tiny__tiny-000");
     assert_eq!(attempt["image_origin"], "as given");
+    assert_eq!(
+        attempt["grading"]["eval_script_origin"],
+        "by the row's `eval_script`"
+    );
+
+    fixture.change(0, "eval_script", Value::Null);
+    fixture.place.write(
+        "tiny.toml",
+        "repository = 'tiny/*'\nlog_parser = 'pytest'\ntest_command = 'make check'\n",
+    );
+    let said = fixture.run(&["--dry-run", "--grade", "--repository-rules", "tiny.toml"]);
+    let line =
+        "tiny__tiny-000 s1-a1 (new, script by tiny.toml, parser tap by the row's `log_parser`)";
+    assert!(said.out.contains(line), "{}", said.all());
+    let said = fixture.run(&["--dry-run", "--grade"]);
+    let line = "tiny__tiny-000 s1-a1 (new, not graded: read grading data: the row has no eval_script, and there are no rules for the repository `tiny/tiny`)";
+    assert!(said.out.contains(line), "{}", said.all());
 }
 
 #[test]
