@@ -15,11 +15,12 @@ use sandbox::Sandbox;
 use schema::journal::{NetworkUse, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, ModelFailureKind, Outcome, Usage};
 
-use self::context::{Context, Failure, Purpose, permit};
+use self::context::{Context, Failure, Purpose, Traced, permit};
 use self::harvest::{Harvest, harvest};
 use self::rerun::Rerun;
 use crate::clock::AttemptClock;
-use crate::dispatcher::{AttemptEnd, AttemptStatus, Phase, Reports};
+use crate::dispatcher::{AttemptEnd, AttemptStatus, Cause, Phase, Reports};
+use crate::engine;
 use crate::error::chain;
 use crate::lease::Lease;
 use crate::plan::Job;
@@ -54,6 +55,8 @@ pub async fn live(
         workspace: None,
         rerun: rerun(context, job),
         spent: Spent::default(),
+        outages: 0,
+        cause: None,
     };
     let now = context.stop.now.cancelled();
     let outcome = tokio::select! {
@@ -111,6 +114,10 @@ struct Life<'a> {
     workspace: Option<Arc<SandboxWorkspace>>,
     rerun: Option<Arc<Rerun>>,
     spent: Spent,
+    /// How often the engine had gone away when the sandbox was to be started.
+    outages: u64,
+    /// What its failure comes from.
+    cause: Option<Cause>,
 }
 
 impl Life<'_> {
@@ -138,19 +145,28 @@ impl Life<'_> {
             context.backend(entry).capabilities().backend
         ));
         let cancel = context.stop.cancel.clone();
-        let room = context.disk.pass(Some(self.reports));
+        let room = context.disk.pass(self.reports);
         tokio::select! {
             biased;
             () = context.stop.drain.cancelled() => return Ok(Outcome::Cancelled),
             room = room => room?,
         }
+        let backend = context.backend(entry).as_ref();
+        self.outages = tokio::select! {
+            biased;
+            () = context.stop.drain.cancelled() => return Ok(Outcome::Cancelled),
+            outages = engine::up(backend) => outages,
+        };
         let labels = context.labels(&self.job.key, self.label());
         let started = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(Outcome::Cancelled),
-            started = context.start_sandbox(entry, labels, &context.permits.start, Purpose::Solve) => started,
+            started = context.start_sandbox(entry, labels, &context.permits.start, Purpose::Solve, self.reports) => started,
         };
-        let lease = started?;
+        let lease = started.map_err(|Traced { failure, cause }| {
+            self.cause = cause;
+            failure
+        })?;
         let sandbox = Arc::clone(lease.sandbox());
         self.lease = Some(lease);
         self.spent.seconds.setup = self.clock.since().as_secs_f64();
@@ -271,6 +287,12 @@ impl Life<'_> {
         if let Some(used) = &network {
             self.log.line(network_line(used));
         }
+        if self.cause.is_none()
+            && let Ok(entry) = self.context.entry(self.job.row)
+        {
+            let backend = self.context.backend(entry).as_ref();
+            self.cause = engine::outage(backend, self.outages, &outcome).await;
+        }
         if let Some(lease) = self.lease.take() {
             if self.context.stop.now.is_cancelled() {
                 drop(lease);
@@ -306,6 +328,7 @@ impl Life<'_> {
             seconds: self.spent.seconds,
             patch,
             network,
+            cause: self.cause,
         }
     }
 }

@@ -185,6 +185,7 @@ async fn containers(settings: &RunSettings, engine: Engine) -> Result<Selected, 
         engine,
         platform: identity.platform.clone(),
         pull: operation.pull,
+        pulls: operation.pulls.max(1),
         best_effort_limits: operation.best_effort_limits,
         ..DockerSettings::new(root(operation.scratch.as_ref()))
     };

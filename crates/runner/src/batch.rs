@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use dataset::Row;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use sandbox::place::Backend;
+use sandbox::place::docker::Pulls;
 use schema::InstanceId;
 
 pub(crate) use self::build::image_of;
@@ -21,6 +22,7 @@ use crate::backends;
 use crate::dispatcher::{
     self, AttemptEnd, AttemptStatus, Audience, Executor, GradeEnd, Policy, Reports, RunEnd, Store,
 };
+use crate::engine;
 use crate::error::{At, Error, chain};
 use crate::grading;
 use crate::lease::REMOVAL_LIMIT;
@@ -121,6 +123,12 @@ impl Batch {
     /// What the journals say so far.
     pub fn ledger(&self) -> &Ledger {
         &self.store.ledger
+    }
+
+    /// The pulls of its engines, for a display.
+    pub fn pulls(&self) -> Vec<Pulls> {
+        let backends = self.work.context.backends.all();
+        backends.filter_map(|backend| backend.pulls()).collect()
     }
 
     /// Runs it to its end.
@@ -311,6 +319,7 @@ fn policy(settings: &RunSettings, gradable: Vec<bool>) -> Policy {
     let operation = &settings.operation;
     Policy {
         workers: operation.workers.max(1),
+        prefetch: operation.prefetch,
         prestarted: operation.start_workers.min(operation.workers),
         max_attempts: operation.max_attempts.max(1),
         grade: operation.grade,
@@ -364,6 +373,14 @@ struct Work {
     context: Context,
 }
 
+impl Work {
+    /// The image of a row, where its sandboxes have one.
+    fn image(&self, row: usize) -> Option<&str> {
+        let entry = self.context.entries.get(row)?;
+        self.context.image(entry).map(|image| image.name.as_str())
+    }
+}
+
 impl Executor for Work {
     fn attempt(
         self: Arc<Self>,
@@ -378,9 +395,43 @@ impl Executor for Work {
         async move { grading::grade(&self.context, &job, &reports).await }.boxed()
     }
 
+    fn need(&self, row: usize) {
+        if let Some(image) = self.image(row) {
+            self.context.needs.add(image);
+        }
+    }
+
+    fn release(&self, row: usize) {
+        if let Some(image) = self.image(row) {
+            self.context.needs.release(image);
+        }
+    }
+
+    fn expect(&self, row: usize) {
+        if let Some(entry) = self.context.entries.get(row) {
+            self.context.expect(entry);
+        }
+    }
+
+    fn watch(self: Arc<Self>, reports: Reports) -> BoxFuture<'static, ()> {
+        let wait = self.context.operation.engine_wait;
+        let engines = self.context.backends.all().filter_map(|one| one.engine());
+        let watched: Vec<_> = engines
+            .map(|engine| engine::watch(engine, wait, reports.clone()))
+            .collect();
+        async move {
+            join_all(watched).await;
+        }
+        .boxed()
+    }
+
     fn clean(&self, limit: Duration) -> BoxFuture<'_, ()> {
         async move {
+            self.context.prefetch.end();
             self.context.leases.clean(limit).await;
+            for backend in self.context.backends.all() {
+                backend.tidy(limit).await;
+            }
             self.context.repositories.clear();
         }
         .boxed()

@@ -1,9 +1,10 @@
 //! Breakers: when failures say that going on is a waste.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use schema::{FailureKind, InstanceId, Outcome};
 
+use crate::dispatcher::Cause;
 use crate::store::ledger::infrastructure;
 
 /// Failures of one kind in a row that stop the run.
@@ -27,6 +28,8 @@ pub struct Breaker {
     row: Option<(FailureKind, usize)>,
     last: HashMap<(InstanceId, u32), Last>,
     warned: bool,
+    /// Shared causes that were counted.
+    causes: HashSet<Cause>,
 }
 
 /// The last attempt of a sample.
@@ -37,15 +40,22 @@ struct Last {
 }
 
 impl Breaker {
-    /// Takes in one ended attempt of `sample` of `instance`; `empty` says whether its patch is empty.
+    /// Takes in one ended attempt of `sample` of `instance`; `empty` says whether its patch is empty. Of all failures of one shared `cause` the first
+    /// alone counts.
     pub fn record(
         &mut self,
         instance: &InstanceId,
         sample: u32,
         outcome: &Outcome,
         empty: bool,
+        cause: Option<&Cause>,
     ) -> Option<Trip> {
         if *outcome == Outcome::Cancelled {
+            return None;
+        }
+        if let Some(cause) = cause.filter(|cause| cause.is_shared())
+            && !self.causes.insert(cause.clone())
+        {
             return None;
         }
         let kind = infrastructure(outcome);
@@ -133,7 +143,13 @@ mod tests {
     fn feed(breaker: &mut Breaker, from: usize, count: usize, outcome: &Outcome) -> Vec<Trip> {
         (from..from + count)
             .filter_map(|number| {
-                breaker.record(&InstanceId::new(number.to_string()), 1, outcome, false)
+                breaker.record(
+                    &InstanceId::new(number.to_string()),
+                    1,
+                    outcome,
+                    false,
+                    None,
+                )
             })
             .collect()
     }
@@ -184,12 +200,38 @@ mod tests {
     }
 
     #[test]
+    fn failures_of_one_shared_cause_are_one() {
+        let mut breaker = Breaker::default();
+        let lost = failed(FailureKind::EnvironmentLost);
+        let mut record = |number: usize, cause: &Cause| {
+            let id = InstanceId::new(number.to_string());
+            breaker.record(&id, 1, &lost, false, Some(cause))
+        };
+        for number in 0..50 {
+            assert_eq!(record(number, &Cause::Outage(1)), None);
+            assert_eq!(record(number, &Cause::Image("a".into())), None);
+        }
+        for outage in 2..9 {
+            assert_eq!(record(0, &Cause::Outage(outage)), None);
+        }
+        let tenth = record(0, &Cause::Outage(9));
+        assert!(matches!(tenth, Some(Trip::Abort(_))), "{tenth:?}");
+        // What is hopeless for reasons of its own counts each time.
+        let mut breaker = Breaker::default();
+        let trips = (0..10).filter_map(|number| {
+            let id = InstanceId::new(number.to_string());
+            breaker.record(&id, 1, &lost, false, Some(&Cause::Hopeless))
+        });
+        assert_eq!(trips.count(), 1);
+    }
+
+    #[test]
     fn many_empty_patches_are_a_warning_once() {
         let mut breaker = Breaker::default();
         let trips: Vec<_> = (0..40)
             .filter_map(|number| {
                 let id = InstanceId::new(number.to_string());
-                breaker.record(&id, 1, &Outcome::Completed, number % 3 != 0)
+                breaker.record(&id, 1, &Outcome::Completed, number % 3 != 0, None)
             })
             .collect();
         assert!(matches!(&trips[..], [Trip::Warn(_)]), "{trips:?}");

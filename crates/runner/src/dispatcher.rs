@@ -1,5 +1,6 @@
 //! The dispatcher: one task owns the run's state, awaits one bounded channel, and writes the journal before it acts.
 
+mod cause;
 mod ending;
 pub mod executor;
 mod finish;
@@ -18,6 +19,7 @@ use schema::{AttemptKey, InstanceId, RunEvent};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+pub use cause::Cause;
 pub use ending::{Facts, Tally, exit_code};
 pub(crate) use executor::Message;
 pub use executor::{AttemptEnd, Executor, GradeEnd, Kept, Reports};
@@ -50,6 +52,8 @@ pub struct Policy {
     pub workers: usize,
     /// Attempts beyond them whose sandboxes are started ahead.
     pub prestarted: usize,
+    /// Coming jobs whose images are got ahead.
+    pub prefetch: usize,
     /// Tries of one job.
     pub max_attempts: u32,
     /// Whether patches are graded as they appear.
@@ -132,12 +136,14 @@ pub async fn run(
         beat: Instant::now() + HEARTBEAT,
         signal: None,
         aborted: None,
+        advice: None,
         bug: false,
         broken: None,
         ended: BTreeSet::new(),
         kept: Vec::new(),
     };
     dispatcher.listen(signals);
+    dispatcher.look_out();
     dispatcher.begin(plan.done);
     dispatcher.work(receiver).await;
     dispatcher.end().await
@@ -161,6 +167,8 @@ struct Dispatcher {
     beat: Instant,
     signal: Option<Signal>,
     aborted: Option<String>,
+    /// What can be done about that, where it is known.
+    advice: Option<String>,
     bug: bool,
     broken: Option<Error>,
     /// Samples that attempts of this runner ended.
@@ -181,7 +189,19 @@ impl Dispatcher {
         });
     }
 
+    /// Has those watched that the run depends on.
+    fn look_out(&mut self) {
+        let executor = Arc::clone(&self.executor);
+        self.tasks.spawn(executor.watch(self.reports.clone()));
+    }
+
     fn begin(&mut self, done: usize) {
+        for row in self.queue.iter().map(|job| job.row) {
+            self.executor.need(row);
+        }
+        for row in self.gradings.iter().map(|job| job.row) {
+            self.executor.need(row);
+        }
         self.emit(RunEvent::RunStarted {
             planned: self.queue.len(),
             done,
@@ -198,6 +218,7 @@ impl Dispatcher {
         loop {
             self.start_attempts();
             self.start_gradings();
+            self.look_ahead();
             if self.running.is_empty() && self.grading == 0 {
                 // What is still queued now waits for nothing: it was not started since the run ends.
                 return;

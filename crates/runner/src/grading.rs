@@ -13,8 +13,9 @@ use schema::journal::GradeSummary;
 use schema::{FailureKind, InstanceId};
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::context::{Context, Entry, Failure, Purpose, started_with};
+use crate::attempt::context::{Context, Entry, Failure, Purpose, Traced, started_with};
 use crate::dispatcher::{GradeEnd, Reports};
+use crate::engine;
 use crate::error::chain;
 use crate::plan::GradeJob;
 use crate::settings::PatchKind;
@@ -41,9 +42,10 @@ pub async fn grade(context: &Context, job: &GradeJob, reports: &Reports) -> Grad
             seconds: started.elapsed().as_secs_f64(),
         },
         Ok(None) => GradeEnd::Cancelled,
-        Err(failure) => GradeEnd::Failed {
+        Err(Traced { failure, cause }) => GradeEnd::Failed {
             kind: failure.kind,
             message: failure.message,
+            cause,
         },
     }
 }
@@ -63,7 +65,7 @@ impl Grading<'_> {
         context: &Context,
         job: &GradeJob,
         reports: &Reports,
-    ) -> Result<Option<Verdict>, Failure> {
+    ) -> Result<Option<Verdict>, Traced> {
         let entry = context.entry(job.row)?;
         let row = &entry.row;
         let spec = grade::resolve(&row.instance, &row.answer, &context.rules)
@@ -83,28 +85,46 @@ impl Grading<'_> {
         grading.start(reports).await
     }
 
-    async fn start(&self, reports: &Reports) -> Result<Option<Verdict>, Failure> {
+    async fn start(&self, reports: &Reports) -> Result<Option<Verdict>, Traced> {
         let patch = self.patch()?;
         if patch.is_empty() {
             let verdict = self.verdict(PatchApplication::Empty, None)?;
-            return self.conclude(verdict).map(Some);
+            return Ok(Some(self.conclude(verdict)?));
         }
-        let room = self.context.disk.pass(None);
+        let room = self.context.disk.pass(reports);
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Ok(None),
             room = room => room?,
         }
+        let backend = self.context.backend(self.entry).as_ref();
+        let outages = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Ok(None),
+            outages = engine::up(backend) => outages,
+        };
+        let graded = self.grade(&patch, reports).await;
+        let Err(mut traced) = graded else {
+            return graded;
+        };
+        if traced.cause.is_none() {
+            let outcome = traced.failure.clone().into();
+            traced.cause = engine::outage(backend, outages, &outcome).await;
+        }
+        Err(traced)
+    }
+
+    async fn grade(&self, patch: &[u8], reports: &Reports) -> Result<Option<Verdict>, Traced> {
         let purpose = format!("{}-g{}", self.job.key.directory_name(), self.job.grading);
         let labels = self.context.labels(&self.job.key, purpose);
         let turn = &self.context.permits.grade_start;
         let started = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Ok(None),
-            started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade) => started,
+            started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade, reports) => started,
         };
         let lease = started?;
-        let verdict = self.run(lease.sandbox(), &patch).await;
+        let verdict = self.run(lease.sandbox(), patch).await;
         let failed = match &verdict {
             Ok(Some(verdict)) => !verdict.resolved,
             Ok(None) => false,
@@ -113,7 +133,7 @@ impl Grading<'_> {
         let whose = (&self.job.key, Some(self.job.grading));
         self.context.give_back(lease, failed, whose, reports).await;
         match verdict? {
-            Some(verdict) => self.conclude(verdict).map(Some),
+            Some(verdict) => Ok(Some(self.conclude(verdict)?)),
             None => Ok(None),
         }
     }

@@ -40,8 +40,43 @@ pub struct Job {
     pub unfinished: Option<u32>,
     /// Whether an earlier attempt settled the instance, so that only one that settles it too takes its place.
     pub settled: bool,
-    /// Attempts made of this job, this one included.
-    pub tries: u32,
+    /// How often it is tried.
+    pub tries: Tries,
+}
+
+/// How often a job is tried by one runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tries {
+    /// Tries that count, this one included.
+    pub own: u32,
+    /// Tries before it that an outage of the engine ended.
+    pub outages: u32,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self { own: 1, outages: 0 }
+    }
+}
+
+impl Tries {
+    /// After one that failed by itself.
+    #[must_use]
+    pub fn after_own(self) -> Self {
+        Self {
+            own: self.own + 1,
+            ..self
+        }
+    }
+
+    /// After one that an outage ended.
+    #[must_use]
+    pub fn after_outage(self) -> Self {
+        Self {
+            outages: self.outages + 1,
+            ..self
+        }
+    }
 }
 
 /// What a runner is to do.
@@ -104,7 +139,7 @@ pub fn plan(ledger: &Ledger, request: &Request<'_>) -> Result<Plan, Error> {
                     reason,
                     unfinished: unfinished(attempts),
                     settled: settled(attempts),
-                    tries: 1,
+                    tries: Tries::default(),
                 }),
                 None => plan.done += 1,
             }
@@ -115,7 +150,7 @@ pub fn plan(ledger: &Ledger, request: &Request<'_>) -> Result<Plan, Error> {
                     key: key(attempt),
                     row,
                     grading,
-                    tries: 1,
+                    tries: Tries::default(),
                 });
             }
         }

@@ -33,8 +33,8 @@ pub enum Error {
         #[source]
         source: Option<Cause>,
     },
-    /// The image cannot be had.
-    #[error("cannot get the image `{image}`: {problem}")]
+    /// The image cannot be had, or no place can be made from it.
+    #[error("cannot use the image `{image}`: {problem}")]
     Image {
         /// Its name.
         image: String,
@@ -42,6 +42,17 @@ pub enum Error {
         problem: String,
         /// What the user can do about it.
         hint: String,
+    },
+    /// The engine that makes places cannot be used.
+    #[error("{problem}")]
+    Engine {
+        /// Which, and what is wrong.
+        problem: String,
+        /// What the user can do about it.
+        hint: String,
+        /// Cause.
+        #[source]
+        source: Option<Cause>,
     },
     /// The place went away, or stopped answering, while it was used.
     #[error("lost the sandbox while trying to {operation}")]
@@ -80,19 +91,51 @@ impl Error {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Image { .. } => FailureKind::EnvironmentImage,
-            Self::Start { .. } | Self::Repository { .. } | Self::Unsupported { .. } => {
-                FailureKind::EnvironmentStart
-            }
+            Self::Start { .. }
+            | Self::Repository { .. }
+            | Self::Engine { .. }
+            | Self::Unsupported { .. } => FailureKind::EnvironmentStart,
             Self::Lost { .. } | Self::NotStarted { .. } => FailureKind::EnvironmentLost,
             Self::Disk { .. } => FailureKind::EnvironmentDisk,
             Self::Refused(_) => FailureKind::Internal,
         }
     }
 
+    /// Whether trying again brings nothing before somebody changes something.
+    pub fn is_hopeless(&self) -> bool {
+        match self {
+            Self::Image { .. } | Self::Unsupported { .. } => true,
+            Self::Start { .. }
+            | Self::Repository { .. }
+            | Self::Engine { .. }
+            | Self::Lost { .. }
+            | Self::NotStarted { .. }
+            | Self::Disk { .. }
+            | Self::Refused(_) => false,
+        }
+    }
+
+    /// The image that is at fault, where one is: all places from it fail alike.
+    pub fn image(&self) -> Option<&str> {
+        match self {
+            Self::Image { image, .. } => Some(image),
+            Self::Start { .. }
+            | Self::Repository { .. }
+            | Self::Engine { .. }
+            | Self::Lost { .. }
+            | Self::NotStarted { .. }
+            | Self::Disk { .. }
+            | Self::Refused(_)
+            | Self::Unsupported { .. } => None,
+        }
+    }
+
     /// What the user can do about it, where something is known to help.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Repository { hint, .. } | Self::Image { hint, .. } => Some(hint),
+            Self::Repository { hint, .. }
+            | Self::Image { hint, .. }
+            | Self::Engine { hint, .. } => Some(hint),
             Self::Disk { .. } => {
                 Some("free some space, or point the sandboxes at another directory")
             }

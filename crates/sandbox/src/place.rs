@@ -3,12 +3,14 @@
 pub mod bubblewrap;
 pub(crate) mod directory;
 pub mod docker;
+mod engine;
 pub mod host;
 pub mod local;
 pub(crate) mod removal;
 pub mod terminal;
 pub(crate) mod tree;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
+pub use self::engine::{EngineState, EngineWatch};
 use self::terminal::{Terminal, Visit};
 use crate::error::Error;
 use crate::limits::{Applied, Limits, Network};
@@ -224,6 +227,17 @@ pub trait Archives: Send + Sync {
     fn get<'a>(&'a self, at: &'a str) -> BoxFuture<'a, Result<Archive, Error>>;
 }
 
+/// An image that was removed to make room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedImage {
+    /// Its name.
+    pub name: String,
+    /// Its content's digest, as the engine names it.
+    pub id: String,
+    /// Bytes of its layers, those that it shared with others included.
+    pub bytes: u64,
+}
+
 /// A place that outlived its runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
@@ -261,6 +275,31 @@ pub trait Backend: Send + Sync {
         spec: &'a PlaceSpec,
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>>;
+    /// The engine that its places depend on, where that is a program that may go away and come back.
+    fn engine(&self) -> Option<EngineWatch> {
+        None
+    }
+    /// Asks that engine now how it is.
+    fn ask_engine(&self) -> BoxFuture<'_, EngineState> {
+        Box::pin(std::future::ready(EngineState::default()))
+    }
+    /// The pulls of images that go on, where it pulls any.
+    fn pulls(&self) -> Option<docker::Pulls> {
+        None
+    }
+    /// Removes the least recently used image of those that this tool pulled and no place, and none of `needed`, needs; `None` when there is none.
+    fn evict<'a>(
+        &'a self,
+        needed: &'a HashSet<String>,
+    ) -> BoxFuture<'a, Result<Option<RemovedImage>, Error>> {
+        let _ = needed;
+        Box::pin(std::future::ready(Ok(None)))
+    }
+    /// Tries once more to remove places whose removal failed, or whose start was never answered, within `deadline`.
+    fn tidy(&self, deadline: Duration) -> BoxFuture<'_, ()> {
+        let _ = deadline;
+        Box::pin(std::future::ready(()))
+    }
     /// Places of dead runs; never another living run's.
     fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>>;
     /// Ends everything in a place of this runner and marks it: it is no orphan then when its runner is gone.

@@ -97,9 +97,9 @@ impl FailureKind {
                 stops_run: true,
                 ..base
             },
-            Self::Model(BadRequest) | Self::Internal => base,
+            // What a registry refuses after all tries, it refuses the next attempt too.
+            Self::Model(BadRequest) | Self::EnvironmentImage | Self::Internal => base,
             Self::Model(Overloaded | Timeout)
-            | Self::EnvironmentImage
             | Self::EnvironmentStart
             | Self::EnvironmentLost
             | Self::EnvironmentDisk => Handling {

@@ -186,6 +186,15 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         shell_init: String,
     },
+    /// An image was removed to make room on the disk.
+    ImageRemoved {
+        /// Its name.
+        image: String,
+        /// Its content's digest, as the engine names it.
+        id: String,
+        /// Bytes of its layers, those that it shared with others included.
+        bytes: u64,
+    },
     /// A failed attempt will be followed by another.
     RetryPlanned {
         /// The attempt that failed.

@@ -1,20 +1,25 @@
 //! Fakes that speak wires, for tests only.
 //!
 //! [`FakeServer`] is an HTTP server that misbehaves as told; [`StrictChat`] is a chat-completions server that refuses what
-//! the real service refuses and answers from a script. [`docker_image`] names real container images and builds them where needed.
+//! the real service refuses and answers from a script. [`docker_image`] names real container images and builds them where needed;
+//! [`PrivateEngine`] is a real engine of a test's own, to be killed and started again, [`Registry`] a real registry of images.
 #![expect(
     clippy::expect_used,
     reason = "a fake that cannot do its work should fail the test that uses it"
 )]
 
 pub mod answer;
+mod engine;
 mod images;
 mod podman;
+mod registry;
 mod server;
 pub mod strict_chat;
 
 pub use answer::Answer;
+pub use engine::{EngineOptions, PrivateEngine};
 pub use images::docker_image;
 pub use podman::podman_image;
+pub use registry::Registry;
 pub use server::{Captured, FakeServer, refused_url};
 pub use strict_chat::{Said, StrictChat};

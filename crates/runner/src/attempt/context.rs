@@ -18,9 +18,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::backends::Backends;
 use crate::budget::Budget;
 use crate::disk::DiskGate;
-use crate::dispatcher::{Kept, Reports, Stop};
+use crate::dispatcher::{Cause, Kept, Reports, Stop};
 use crate::error::{Error, chain};
 use crate::lease::{Lease, Leases};
+use crate::prefetch::{Needs, Prefetch};
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::settings::{Identity, Operation, PathRules, Prompts};
@@ -94,6 +95,10 @@ pub struct Context {
     pub disk: DiskGate,
     /// How the tests of repositories are run, for rows that do not say it.
     pub rules: grade::Rules,
+    /// Images that are got ahead.
+    pub prefetch: Prefetch,
+    /// Images that are needed.
+    pub needs: Arc<Needs>,
     /// Prepared repositories.
     pub repositories: Arc<Repositories>,
     /// Sandboxes that stand.
@@ -142,6 +147,33 @@ impl From<sandbox::Error> for Failure {
     }
 }
 
+/// A failure, and what it comes from where that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traced {
+    /// The failure.
+    pub failure: Failure,
+    /// What it comes from.
+    pub cause: Option<Cause>,
+}
+
+impl From<Failure> for Traced {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            cause: None,
+        }
+    }
+}
+
+impl From<sandbox::Error> for Traced {
+    fn from(error: sandbox::Error) -> Self {
+        Self {
+            cause: Cause::of(&error),
+            failure: error.into(),
+        }
+    }
+}
+
 impl From<Failure> for Outcome {
     fn from(failure: Failure) -> Self {
         Self::Failed {
@@ -163,7 +195,38 @@ impl Context {
         })
     }
 
-    /// Waits for its `turn` and starts a sandbox with the repository: the image's own, or one of this machine, which is prepared first.
+    /// What a sandbox of the entry is made from.
+    fn place(&self, entry: &Entry, labels: Labels) -> PlaceSpec {
+        PlaceSpec {
+            labels,
+            image: self.image(entry).map(|image| image.name.clone()),
+            workdir: self.workdir(entry),
+            environment: self.environment.clone(),
+            limits: self.identity.sandbox_limits.clone(),
+            network: self.identity.network.clone(),
+            rights: self
+                .identity
+                .rights
+                .of(&entry.row, self.image(entry).is_some()),
+            hidden: Vec::new(),
+        }
+    }
+
+    /// Gets the entry's image ahead, where there is room for it.
+    pub fn expect(&self, entry: &Entry) {
+        let Some(image) = self.image(entry) else {
+            return;
+        };
+        if self.prefetch.has(&image.name) || self.disk.is_full() {
+            return;
+        }
+        let place = self.place(entry, Labels::new(&self.name, "", ""));
+        let stop = self.stop.drain.clone();
+        self.prefetch.get(self.backend(entry), place, stop);
+    }
+
+    /// Gets what the sandbox needs, waits for its `turn` and starts it with the repository: the image's own, or one of this machine, which is
+    /// prepared first. No turn is held while an image is pulled.
     ///
     /// # Errors
     /// When any of it fails.
@@ -173,23 +236,14 @@ impl Context {
         labels: Labels,
         turn: &Semaphore,
         purpose: Purpose,
-    ) -> Result<Lease, Failure> {
+        reports: &Reports,
+    ) -> Result<Lease, Traced> {
+        let place = self.place(entry, labels);
+        self.prepare(entry, &place, reports).await?;
         let _turn = permit(turn).await?;
         let origin = self.origin(entry).await?;
         let spec = SandboxSpec {
-            place: PlaceSpec {
-                labels,
-                image: self.image(entry).map(|image| image.name.clone()),
-                workdir: self.workdir(entry),
-                environment: self.environment.clone(),
-                limits: self.identity.sandbox_limits.clone(),
-                network: self.identity.network.clone(),
-                rights: self
-                    .identity
-                    .rights
-                    .of(&entry.row, self.image(entry).is_some()),
-                hidden: Vec::new(),
-            },
+            place,
             repository: origin,
             setup_commands: self.setup_commands(entry, purpose),
             setup_timeout: self.operation.start_timeout,
@@ -203,6 +257,21 @@ impl Context {
             )
             .await?;
         Ok(lease)
+    }
+
+    /// Gets what a sandbox of the entry needs. When that is more than the disk takes, images go that nobody needs.
+    async fn prepare(
+        &self,
+        entry: &Entry,
+        place: &PlaceSpec,
+        reports: &Reports,
+    ) -> Result<(), sandbox::Error> {
+        loop {
+            match self.backend(entry).prepare(place).await {
+                Err(sandbox::Error::Disk { .. }) if self.disk.evict(reports).await => {}
+                done => return done,
+            }
+        }
     }
 
     /// Gives a sandbox back: it is removed, or kept where the user wants that of what `failed`, or did not.

@@ -17,6 +17,7 @@ use crate::disk::DiskGate;
 use crate::dispatcher::Stop;
 use crate::error::{At, Error};
 use crate::lease::Leases;
+use crate::prefetch::{Needs, Prefetch};
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::rules;
@@ -49,6 +50,7 @@ pub(super) fn context(
             .chain(&settings.secrets.environment)
             .map(|(_, value)| value.clone()),
     );
+    let needs = Arc::new(Needs::default());
     let repositories = Arc::new(Repositories::new(root.clone(), kept(&operation)));
     Ok(Context {
         run: run.clone(),
@@ -63,7 +65,9 @@ pub(super) fn context(
         settings: machine,
         checks: context::checks(&identity),
         classes: Arc::new(context::path_classes(&identity.paths)?),
-        disk: disk_gate(&operation, run, &root, &backends),
+        disk: disk_gate(&operation, run, &root, &backends, &needs),
+        prefetch: Prefetch::default(),
+        needs,
         backends,
         rules: rules::read(settings.operation.repository_rules.as_deref())?,
         repositories,
@@ -86,10 +90,15 @@ fn disk_gate(
     run: &RunDirectory,
     root: &Path,
     backends: &Backends,
+    needs: &Arc<Needs>,
 ) -> DiskGate {
     let mut paths = vec![run.root().to_owned(), root.to_owned()];
     paths.extend(backends.all().flat_map(|backend| backend.storage()));
-    DiskGate::new(operation.min_free_disk, operation.disk_wait, paths)
+    let gate = DiskGate::new(operation.min_free_disk, operation.disk_wait, paths);
+    if operation.evict_images {
+        return gate.evicting(backends.all().cloned().collect(), Arc::clone(needs));
+    }
+    gate
 }
 
 fn entries(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dataset::LoadOptions;
 use dataset::images::Naming;
+use futures_util::stream::{self, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 use sandbox::place::docker::{Inventory, Pull, StoredImage};
 use serde_json::json;
@@ -27,10 +28,10 @@ pub(super) fn images(command: Images, negated: Table, printer: &Printer) -> Resu
     }
 }
 
-async fn connect(options: &Options, pull: Pull) -> Result<Inventory, Error> {
+async fn connect(options: &Options, pull: Pull, pulls: usize) -> Result<Inventory, Error> {
     let root = backends::root(options.sandbox.scratch.as_ref());
     let platform = options.sandbox.images.platform.as_deref();
-    Ok(Inventory::connect(&root, platform, pull).await?)
+    Ok(Inventory::connect(&root, platform, pull, pulls).await?)
 }
 
 async fn stored(
@@ -38,7 +39,7 @@ async fn stored(
     printer: &Printer,
 ) -> Result<(Inventory, Vec<StoredImage>), Error> {
     let options = super::load(config, Table::new(), printer)?.options()?;
-    let inventory = connect(&options, Pull::Never).await?;
+    let inventory = connect(&options, Pull::Never, 1).await?;
     let images = inventory.list().await?;
     Ok((inventory, images))
 }
@@ -58,7 +59,7 @@ fn as_json(image: &StoredImage) -> serde_json::Value {
     let time = |at| Timestamp::try_from(at).map(clock::text).ok();
     json!({
         "id": image.id, "names": image.names, "bytes": image.bytes, "used": image.used.and_then(time),
-        "made": time(image.made), "in_use": image.in_use, "built": image.built,
+        "made": time(image.made), "in_use": image.in_use, "built": image.built, "pulled": image.pulled,
     })
 }
 
@@ -134,28 +135,15 @@ async fn pull(command: ImagesPull, negated: Table, printer: &Printer) -> Result<
     } else {
         command.names.into_iter().map(|name| (name, 1)).collect()
     };
-    let inventory = connect(&options, resolve::pull(&options.sandbox.images)?).await?;
-    let mut pulled = Vec::new();
-    for (name, instances) in names {
-        let digest = match inventory.pull(&name).await {
-            Ok(digest) => Some(digest),
-            Err(error) => {
-                printer.error(
-                    &error,
-                    &error
-                        .hint()
-                        .map(str::to_owned)
-                        .into_iter()
-                        .collect::<Vec<_>>(),
-                );
-                None
-            }
-        };
-        if let (Some(digest), false) = (&digest, printer.is_json()) {
-            printer.data(&format!("{}  {digest}", escape::line(&name)));
-        }
-        pulled.push(json!({"image": name, "digest": digest, "instances": instances}));
-    }
+    let images = &options.sandbox.images;
+    let (policy, at_once) = (resolve::pull(images)?, resolve::pulls(images)?);
+    let inventory = connect(&options, policy, at_once).await?;
+    let pulls = names.into_iter().map(async |(name, instances)| {
+        let digest = pull_one(&inventory, &name, printer).await;
+        json!({"image": name, "digest": digest, "instances": instances})
+    });
+    let pulls = stream::iter(pulls).buffered(at_once).collect::<Vec<_>>();
+    let pulled = ui::pulls::beside(printer, &[inventory.pulls()], pulls).await;
     let failed = pulled.iter().any(|image| image["digest"].is_null());
     if printer.is_json() {
         printer.data(&format!("{:#}", json!({"images": pulled})));
@@ -165,6 +153,23 @@ async fn pull(command: ImagesPull, negated: Table, printer: &Printer) -> Result<
     } else {
         Exit::Success
     })
+}
+
+/// Gets one image, and says its digest or what is wrong.
+async fn pull_one(inventory: &Inventory, name: &str, printer: &Printer) -> Option<String> {
+    match inventory.pull(name).await {
+        Ok(digest) => {
+            if !printer.is_json() {
+                printer.data(&format!("{}  {digest}", escape::line(name)));
+            }
+            Some(digest)
+        }
+        Err(error) => {
+            let hints: Vec<_> = error.hint().map(str::to_owned).into_iter().collect();
+            printer.error(&error, &hints);
+            None
+        }
+    }
 }
 
 /// The images of the selected instances, each with how many need it.
@@ -287,6 +292,7 @@ mod tests {
             made: at(10_000_000),
             in_use: false,
             built: false,
+            pulled: false,
         }
     }
 

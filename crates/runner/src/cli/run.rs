@@ -10,6 +10,7 @@ pub(super) use finish::Finish;
 use std::time::Instant;
 
 use dataset::{LoadOptions, Row};
+use futures_util::future::join;
 
 use super::arguments::{Once, Run};
 use super::error::Error;
@@ -175,7 +176,9 @@ pub(super) async fn work_through(
         ..Audience::default()
     };
     let bars = ui::display::bars(printer.clone(), audience.live.subscribe());
-    let (end, ()) = tokio::join!(batch.run(audience, signals), bars);
+    let pulls = batch.pulls();
+    let work = join(batch.run(audience, signals), bars);
+    let (end, ()) = ui::pulls::beside(printer, &pulls, work).await;
     let end = end.map_err(Error::Broken)?;
     let exit = finish.report(&end, printer)?;
     Ok((exit, end))

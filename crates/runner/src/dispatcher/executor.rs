@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use sandbox::place::KeptPlace;
+use sandbox::place::{KeptPlace, RemovedImage};
 use schema::journal::{GradeSummary, NetworkUse, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, Outcome, Usage};
 use tokio::sync::mpsc;
 
+use super::cause::Cause;
 use super::live::AttemptStatus;
 use crate::plan::{GradeJob, Job};
 use crate::signals::Signal;
@@ -25,6 +26,27 @@ pub trait Executor: Send + Sync {
 
     /// Grades one patch.
     fn grade(self: Arc<Self>, job: GradeJob, reports: Reports) -> BoxFuture<'static, GradeEnd>;
+
+    /// A job of this row is planned; told once for each.
+    fn need(&self, row: usize) {
+        let _ = row;
+    }
+
+    /// A job of this row has ended.
+    fn release(&self, row: usize) {
+        let _ = row;
+    }
+
+    /// A job of this row starts soon: what takes long and needs no sandbox may begin.
+    fn expect(&self, row: usize) {
+        let _ = row;
+    }
+
+    /// Looks after what the run depends on, and reports what becomes of it, until it is dropped.
+    fn watch(self: Arc<Self>, reports: Reports) -> BoxFuture<'static, ()> {
+        let _ = reports;
+        Box::pin(std::future::ready(()))
+    }
 
     /// Removes what attempts that were torn down left behind, within `limit`.
     fn clean(&self, limit: Duration) -> BoxFuture<'_, ()>;
@@ -45,6 +67,8 @@ pub struct AttemptEnd {
     pub patch: PatchSummary,
     /// What went out of its sandbox, where only some hosts could be reached.
     pub network: Option<NetworkUse>,
+    /// What its failure comes from, where that is known.
+    pub cause: Option<Cause>,
 }
 
 impl AttemptEnd {
@@ -60,6 +84,7 @@ impl AttemptEnd {
                 ..PatchSummary::default()
             },
             network: None,
+            cause: None,
         }
     }
 }
@@ -80,6 +105,8 @@ pub enum GradeEnd {
         kind: FailureKind,
         /// What happened.
         message: String,
+        /// What it comes from, where that is known.
+        cause: Option<Cause>,
     },
     /// The run was told to end.
     Cancelled,
@@ -116,6 +143,10 @@ pub(crate) enum Message {
     Ended { job: Job, end: Box<AttemptEnd> },
     /// A grading ended.
     Graded { job: GradeJob, end: GradeEnd },
+    /// An image was removed to make room.
+    ImageRemoved(RemovedImage),
+    /// An engine stayed away for too long.
+    EngineGone { reason: String, hint: String },
     /// Something that people should know.
     Warning(String),
     /// A signal came.
@@ -154,6 +185,16 @@ impl Reports {
     /// Something that people should know although the attempt goes on.
     pub async fn warn(&self, message: impl Into<String>) {
         self.send(Message::Warning(message.into())).await;
+    }
+
+    /// An image was removed to make room.
+    pub async fn image_removed(&self, image: RemovedImage) {
+        self.send(Message::ImageRemoved(image)).await;
+    }
+
+    /// An engine stayed away for too long: the run ends.
+    pub async fn engine_gone(&self, reason: String, hint: String) {
+        self.send(Message::EngineGone { reason, hint }).await;
     }
 
     /// The run spent what it may.

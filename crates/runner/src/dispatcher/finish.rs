@@ -45,6 +45,7 @@ impl Dispatcher {
         Ok(RunEnd {
             exit_code,
             aborted: self.aborted,
+            advice: self.advice,
             interrupted: self.signal.map(crate::signals::Signal::name),
             outcomes,
             kept: self.kept,

@@ -3,14 +3,18 @@
 use schema::failure::Retry;
 use schema::{FailureKind, Outcome, RunEvent};
 
+use super::cause::Cause;
 use super::executor::{AttemptEnd, GradeEnd, Kept, Message};
 use super::{Dispatcher, NOW_LIMIT, ending};
 use crate::breaker::Trip;
 use crate::clock;
 use crate::error::{At, Error};
-use crate::plan::{GradeJob, Job, gradable, next_grading};
+use crate::plan::{GradeJob, Job, Tries, gradable, next_grading};
 use crate::signals::Signal;
 use crate::store::ledger::settles;
+
+/// Outages that a job may be in without being counted as one that failed.
+const OUTAGES: u32 = 5;
 
 impl Dispatcher {
     pub(super) fn hear(&mut self, message: Message) {
@@ -29,6 +33,15 @@ impl Dispatcher {
             Message::Kept(kept) => self.kept(kept),
             Message::Ended { job, end } => self.ended(job, &end),
             Message::Graded { job, end } => self.graded(job, end),
+            Message::ImageRemoved(image) => self.emit(RunEvent::ImageRemoved {
+                image: image.name,
+                id: image.id,
+                bytes: image.bytes,
+            }),
+            Message::EngineGone { reason, hint } => {
+                self.advice.get_or_insert(hint);
+                self.abort(reason);
+            }
             Message::Warning(message) => self.emit(RunEvent::Warning { message }),
             Message::Signal(signal) => self.signalled(signal),
             Message::GraceOver => self.now(),
@@ -72,7 +85,11 @@ impl Dispatcher {
         self.show_end(&job, end);
         let empty = end.patch.bytes == 0;
         let id = &job.key.instance_id;
-        match self.breaker.record(id, job.key.sample, &end.outcome, empty) {
+        let sample = job.key.sample;
+        let trip = self
+            .breaker
+            .record(id, sample, &end.outcome, empty, end.cause.as_ref());
+        match trip {
             Some(Trip::Abort(reason)) => self.abort(reason),
             Some(Trip::Warn(message)) => self.emit(RunEvent::Warning { message }),
             None => {}
@@ -82,26 +99,42 @@ impl Dispatcher {
             self.queue_grading(&job);
         }
         job.settled |= settles(&end.outcome);
-        if let Some(kind) = self.retries(&job, &end.outcome) {
+        self.executor.release(job.row);
+        if let Some(kind) = self.retries(&mut job, end) {
             self.emit(RunEvent::RetryPlanned {
                 key: job.key.clone(),
                 kind,
             });
             self.audience.live.send_modify(|live| live.planned += 1);
             job.key.attempt += 1;
-            job.tries += 1;
             job.unfinished = None;
+            self.executor.need(job.row);
             self.queue.push_back(job);
         }
     }
 
-    /// The failure's name when another attempt is worth making.
-    fn retries(&self, job: &Job, outcome: &Outcome) -> Option<String> {
-        let Outcome::Failed { reason, .. } = outcome else {
+    /// The failure's name when another attempt is worth making, which is then counted.
+    fn retries(&self, job: &mut Job, end: &AttemptEnd) -> Option<String> {
+        let Outcome::Failed { reason, .. } = &end.outcome else {
             return None;
         };
-        self.worth_retrying(*reason, job.tries)
-            .then(|| reason.name().to_owned())
+        let tries = self.next_try(*reason, job.tries, end.cause.as_ref())?;
+        job.tries = tries;
+        Some(reason.name().to_owned())
+    }
+
+    /// What the tries of a job are counted as when it is tried again; `None` when it is not.
+    fn next_try(&self, kind: FailureKind, tries: Tries, cause: Option<&Cause>) -> Option<Tries> {
+        match cause {
+            Some(Cause::Hopeless | Cause::Image(_)) => None,
+            // It is no fault of the job's; but one that takes the engine with it each time must come to an end.
+            Some(Cause::Outage(_)) if tries.outages < OUTAGES => {
+                (!self.stop.drain.is_cancelled()).then(|| tries.after_outage())
+            }
+            Some(Cause::Outage(_)) | None => self
+                .worth_retrying(kind, tries.own)
+                .then(|| tries.after_own()),
+        }
     }
 
     fn worth_retrying(&self, kind: FailureKind, tries: u32) -> bool {
@@ -120,11 +153,12 @@ impl Dispatcher {
             .sample(&job.key.instance_id, job.key.sample)
             .and_then(|sample| sample.attempts.get(&job.key.attempt))
             .map_or(1, next_grading);
+        self.executor.need(job.row);
         self.gradings.push_back(GradeJob {
             key: job.key.clone(),
             row: job.row,
             grading,
-            tries: 1,
+            tries: Tries::default(),
         });
         self.audience.live.send_modify(|live| live.grading += 1);
     }
@@ -142,6 +176,7 @@ impl Dispatcher {
 
     fn graded(&mut self, job: GradeJob, end: GradeEnd) {
         self.grading -= 1;
+        self.executor.release(job.row);
         let mut resolved = 0;
         match end {
             GradeEnd::Finished { grade, seconds } => {
@@ -153,7 +188,11 @@ impl Dispatcher {
                     seconds,
                 });
             }
-            GradeEnd::Failed { kind, message } => {
+            GradeEnd::Failed {
+                kind,
+                message,
+                cause,
+            } => {
                 self.bug |= kind == FailureKind::Internal;
                 self.emit(RunEvent::GradeFailed {
                     key: job.key.clone(),
@@ -161,11 +200,12 @@ impl Dispatcher {
                     kind: kind.name().to_owned(),
                     message,
                 });
-                if self.worth_retrying(kind, job.tries) {
+                if let Some(tries) = self.next_try(kind, job.tries, cause.as_ref()) {
+                    self.executor.need(job.row);
                     self.audience.live.send_modify(|live| live.grading += 1);
                     self.gradings.push_back(GradeJob {
                         grading: job.grading + 1,
-                        tries: job.tries + 1,
+                        tries,
                         ..job
                     });
                 }

@@ -157,6 +157,8 @@ pub struct RunEnd {
     pub exit_code: u8,
     /// Why the run was aborted, where it was.
     pub aborted: Option<String>,
+    /// What can be done about that, where more is known than the failures say.
+    pub advice: Option<String>,
     /// Name of the signal that interrupted it, where one did.
     pub interrupted: Option<&'static str>,
     /// Outcome of the attempt that counts, for each instance and sample of the selection that has one.

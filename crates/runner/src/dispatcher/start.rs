@@ -31,6 +31,10 @@ impl Dispatcher {
         if self.broken.is_some() {
             return;
         }
+        // Those that start now come before those that are to come.
+        if self.policy.prefetch > 0 {
+            self.executor.expect(job.row);
+        }
         let status = Arc::new(AttemptStatus::new(job.key.clone()));
         self.running.insert(job.key.clone(), Arc::clone(&status));
         self.audience
@@ -56,6 +60,18 @@ impl Dispatcher {
                 })
                 .await;
         });
+    }
+
+    /// Has ready what the next jobs need.
+    pub(super) fn look_ahead(&self) {
+        if self.policy.prefetch == 0 || self.stop.drain.is_cancelled() {
+            return;
+        }
+        let attempts = self.queue.iter().map(|job| job.row);
+        let gradings = self.gradings.iter().map(|job| job.row);
+        for row in attempts.chain(gradings).take(self.policy.prefetch) {
+            self.executor.expect(row);
+        }
     }
 
     /// Starts gradings while there is room for one more.
@@ -87,6 +103,7 @@ impl Dispatcher {
                 .unwrap_or_else(|panic| GradeEnd::Failed {
                     kind: FailureKind::Internal,
                     message: panic_text(&*panic),
+                    cause: None,
                 });
             reports.send(Message::Graded { job, end }).await;
         });

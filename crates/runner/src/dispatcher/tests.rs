@@ -19,6 +19,7 @@ use crate::store::journal;
 #[derive(Clone)]
 enum Act {
     End(Outcome),
+    Caused(Outcome, Cause),
     Panic,
     UntilCancelled,
     Deaf,
@@ -47,8 +48,13 @@ impl Executor for Fake {
             tokio::task::yield_now().await;
             let name = (job.key.instance_id.to_string(), job.key.attempt);
             let act = self.acts.get(&name).cloned();
+            let mut cause = None;
             let outcome = match act.unwrap_or(Act::End(Outcome::Completed)) {
                 Act::End(outcome) => outcome,
+                Act::Caused(outcome, from) => {
+                    cause = Some(from);
+                    outcome
+                }
                 Act::Panic => panic!("boom"),
                 Act::UntilCancelled => {
                     self.stop.cancel.cancelled().await;
@@ -65,6 +71,7 @@ impl Executor for Fake {
                     bytes: 1,
                     ..PatchSummary::default()
                 },
+                cause,
                 ..AttemptEnd::bare(outcome)
             }
         }
@@ -139,6 +146,7 @@ async fn run_with(
     };
     let plan = plan(&Ledger::default(), &request).unwrap();
     let mut policy = Policy {
+        prefetch: 0,
         workers: 4,
         prestarted: 0,
         max_attempts: 3,
@@ -271,6 +279,45 @@ async fn infrastructure_failures_are_tried_again_up_to_the_limit() {
         4
     );
     assert_eq!(ran.end.exit_code, 3);
+}
+
+fn caused(reason: FailureKind, cause: Cause) -> Act {
+    let Act::End(outcome) = failed(reason) else {
+        unreachable!("a failure ends it");
+    };
+    Act::Caused(outcome, cause)
+}
+
+#[tokio::test]
+async fn what_is_hopeless_is_tried_once_and_an_outage_is_nobodys_fault() {
+    let names = ids(40);
+    let image = || caused(FailureKind::EnvironmentStart, Cause::Image("x".into()));
+    let outage = |number| caused(FailureKind::EnvironmentLost, Cause::Outage(number));
+    let mut acts = vec![
+        (
+            ("i000", 1),
+            caused(FailureKind::EnvironmentStart, Cause::Hopeless),
+        ),
+        (("i001", 1), outage(1)),
+        (("i001", 2), outage(2)),
+        (("i001", 3), failed(FailureKind::EnvironmentLost)),
+    ];
+    // More than the breaker bears, in a row and as a share.
+    acts.extend(names[2..22].iter().map(|id| ((id.as_str(), 1), image())));
+    acts.extend(names[22..39].iter().map(|id| ((id.as_str(), 1), outage(1))));
+    let ran = run_with(&names, acts, Signals::Never, |policy| {
+        policy.max_attempts = 2;
+        policy.max_infra_failures = 21;
+    })
+    .await;
+    assert_eq!(ran.end.exit_code, 0, "{:?}", ran.end.aborted);
+    let attempts = |id: &str| {
+        let sample = ran.ledger.sample(&InstanceId::new(id), 1).unwrap();
+        sample.attempts.len()
+    };
+    // Two outages that count for nothing, one failure, and its second try.
+    let tried = ["i000", "i001", "i002", "i021", "i022", "i038", "i039"].map(attempts);
+    assert_eq!(tried, [1, 4, 1, 1, 2, 2, 1]);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::{AttemptKey, InstanceId, Outcome};
 
-use super::{PlanRow, check_rows};
+use super::{PlanRow, Tries, check_rows};
 use crate::error::Error;
 use crate::store::ledger::{Attempt, Grading, Ledger, Sample};
 
@@ -17,8 +17,8 @@ pub struct GradeJob {
     pub row: usize,
     /// Number of the grading.
     pub grading: u32,
-    /// Gradings made of this job, this one included.
-    pub tries: u32,
+    /// How often it is tried.
+    pub tries: Tries,
 }
 
 /// Which patches of a run are graded.
@@ -67,7 +67,7 @@ pub fn gradings(
                 },
                 row: *row,
                 grading: next_grading(attempt),
-                tries: 1,
+                tries: Tries::default(),
             });
         }
     }

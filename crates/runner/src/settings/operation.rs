@@ -72,6 +72,18 @@ pub struct Operation {
     /// When images are pulled.
     #[serde(default)]
     pub pull: Pull,
+    /// Images pulled at the same time.
+    #[serde(default)]
+    pub pulls: usize,
+    /// Coming instances whose images are pulled ahead.
+    #[serde(default)]
+    pub prefetch: usize,
+    /// Whether images that this tool pulled are removed when the disk is nearly full.
+    #[serde(default)]
+    pub evict_images: bool,
+    /// Time that an engine may be away before the run ends.
+    #[serde(with = "seconds", default)]
+    pub engine_wait: Duration,
     /// Attempts that solve at the same time.
     pub workers: usize,
     /// Attempts whose sandboxes start at the same time.

@@ -85,6 +85,7 @@ fn is_lasting(event: &RunEvent) -> bool {
         | RunEvent::AttemptStarted { .. }
         | RunEvent::SandboxReady { .. }
         | RunEvent::SandboxKept { .. }
+        | RunEvent::ImageRemoved { .. }
         | RunEvent::RetryPlanned { .. }
         | RunEvent::GradeStarted { .. }
         | RunEvent::Warning { .. }

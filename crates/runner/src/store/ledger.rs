@@ -208,6 +208,7 @@ impl Ledger {
             RunEvent::RunStarted { .. }
             | RunEvent::RetryPlanned { .. }
             | RunEvent::SandboxKept { .. }
+            | RunEvent::ImageRemoved { .. }
             | RunEvent::Aborted { .. }
             | RunEvent::Warning { .. }
             | RunEvent::Interrupted { .. }

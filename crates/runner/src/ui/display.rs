@@ -154,6 +154,10 @@ impl Sink for Lines {
                     .note(&format!("{id}: {kind}, another attempt follows"));
             }
             RunEvent::Warning { message } => self.printer.warn(message),
+            RunEvent::ImageRemoved { image, bytes, .. } => self.printer.warn(&format!(
+                "removed the image {image} ({}) to make room: no instance needs it any more",
+                super::size(*bytes)
+            )),
             RunEvent::Aborted { reason } => {
                 self.printer.warn(&format!("the run stops early: {reason}"));
             }

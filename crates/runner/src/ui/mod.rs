@@ -5,6 +5,7 @@ pub mod escape;
 mod log;
 mod plural;
 mod printer;
+pub mod pulls;
 mod size;
 pub mod terminal;
 

@@ -198,6 +198,14 @@ impl Fixture {
             .collect()
     }
 
+    /// Fails when a directory of a sandbox in a container is left; what is remembered of images stays.
+    pub(crate) fn assert_swept(&self) {
+        let left = fs::read_dir(self.place.path().join("scratch")).unwrap();
+        let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<_> = names.filter(|name| !name.starts_with("images-")).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
     /// Fails when a process or a directory of a sandbox is left.
     pub(crate) fn assert_clean(&self) {
         wait("the sandboxes' directories are gone", || {

@@ -243,7 +243,7 @@ fn images_of_a_dataset_are_got_and_what_is_missing_is_named() {
     assert!(said.out.starts_with(image), "{}", said.all());
     assert!(
         said.err
-            .contains("cannot get the image `patchmill-absent:1`"),
+            .contains("cannot use the image `patchmill-absent:1`"),
         "{}",
         said.all()
     );

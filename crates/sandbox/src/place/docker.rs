@@ -4,6 +4,7 @@
 //!
 //! The shell is the container's main process, attached before it starts and without an init; what else runs is an exec as the same user.
 
+mod address;
 mod archive;
 mod boot;
 mod call;
@@ -13,7 +14,10 @@ mod container;
 mod context;
 mod create;
 mod credentials;
+mod evict;
 mod exec;
+mod forsaken;
+mod health;
 mod image;
 mod inventory;
 mod labels;
@@ -21,37 +25,41 @@ mod leftovers;
 mod limits;
 mod memory;
 mod podman;
+mod progress;
 mod pull;
+mod pulls;
+mod remove;
 mod state;
 mod stuck;
 mod sweeps;
 mod visit;
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bollard::models::SystemInfo;
-use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
-};
+use bollard::query_parameters::CreateContainerOptionsBuilder;
 use futures_util::future::BoxFuture;
-use rustix::process::Signal;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::Instant;
 
 pub use self::connect::{EngineInfo, ProbeError, probe};
 pub use self::context::ContextError;
 pub use self::image::Pull;
 pub use self::inventory::{Inventory, StoredImage};
 pub use self::podman::probe_podman;
+pub use self::progress::{PullPhase, PullProgress, Pulls};
 
+use self::address::Address;
 use self::boot::Report;
 use self::channel::Held;
 use self::container::Container;
 use self::exec::Entry;
+use self::forsaken::Forsaken;
+use self::health::{Health, Watch};
 use self::image::{Image, Images, Source};
 use self::limits::Plan;
 use self::memory::Kills;
@@ -62,11 +70,14 @@ use crate::limits::{Applied, Network};
 use crate::network::NetworkProbe;
 use crate::place::terminal::{Terminal, Visit};
 use crate::place::{
-    Backend, Capabilities, KeptPlace, Leftover, Place, PlaceId, PlaceSpec, directory, removal,
+    Backend, Capabilities, EngineState, EngineWatch, KeptPlace, Leftover, Place, PlaceId,
+    PlaceSpec, RemovedImage, directory, removal,
 };
 
 /// Removals at once: more only take turns in the engine.
 const REMOVALS: usize = 8;
+/// Images pulled at the same time, unless the settings say: engines fetch three layers at once by themselves.
+pub const PULLS: usize = 3;
 /// How long what is left of a failed start may take to go.
 const CLEAN: Duration = Duration::from_secs(30);
 /// Where the repository is unless the row or the image says.
@@ -93,6 +104,8 @@ pub struct DockerSettings {
     pub image: Option<String>,
     /// When images are pulled.
     pub pull: Pull,
+    /// Images that are pulled at the same time.
+    pub pulls: usize,
     /// Directory of the user's Docker configuration, for credentials; `None` where it usually is.
     pub configuration: Option<PathBuf>,
     /// Platform of images, `os/architecture`; `None` is the engine's own.
@@ -109,6 +122,7 @@ impl DockerSettings {
             engine: Engine::default(),
             image: None,
             pull: Pull::default(),
+            pulls: PULLS,
             configuration: None,
             platform: None,
             best_effort_limits: false,
@@ -127,23 +141,31 @@ pub struct Docker {
     platform: String,
     images: Images,
     kills: Arc<Kills>,
+    health: Arc<Health>,
+    forsaken: Arc<Forsaken>,
+    _watch: Watch,
     storage: Option<PathBuf>,
     starts: Semaphore,
     removals: Semaphore,
-    alive: Mutex<HashMap<PlaceId, Weak<Container>>>,
+    alive: Mutex<HashMap<PlaceId, Known>>,
+}
+
+/// A container of this process, whether anybody still uses it or not.
+struct Known {
+    place: Weak<Container>,
+    number: String,
+    private: PathBuf,
 }
 
 impl Docker {
     /// A backend for the engine at `DOCKER_HOST`, or at its usual socket, after it has answered.
     ///
     /// # Errors
-    /// `Unsupported` when no engine answers, with the cause and a hint; `Start` when the directory of `settings` cannot be made.
+    /// `Engine` when none answers, with the cause and a hint; `Start` when the directory of `settings` cannot be made.
     pub async fn connect(settings: DockerSettings) -> Result<Self, Error> {
-        let (engine, info) = match settings.engine {
+        let (engine, address, info) = match settings.engine {
             Engine::Podman => podman::ask().await?,
-            Engine::Usual => connect::ask().await.map_err(|error| Error::Unsupported {
-                message: format!("no Docker engine can be used: {}", connect::chain(&error)),
-            })?,
+            Engine::Usual => connect::ask().await.map_err(ProbeError::failure)?,
         };
         std::fs::create_dir_all(&settings.root).map_err(|error| {
             Error::start(
@@ -154,11 +176,12 @@ impl Docker {
         let podman = podman::shortcomings(&engine, &info)
             .await
             .map_err(|failure| failure.starting("ask the engine whose it is"))?;
-        Ok(Self::new(engine, settings, &info, podman))
+        Ok(Self::new(engine, &address, settings, &info, podman))
     }
 
     fn new(
         engine: bollard::Docker,
+        address: &Address,
         settings: DockerSettings,
         info: &SystemInfo,
         podman: Option<Shortcomings>,
@@ -175,17 +198,29 @@ impl Docker {
                 .clone()
                 .or_else(credentials::directory),
             default_registry: info.index_server_address.clone().unwrap_or_default(),
+            turns: Arc::new(Semaphore::new(settings.pulls.max(1))),
+            pulls: Pulls::default(),
+            pulled: settings.root.join(pulls::DIRECTORY),
         });
+        let health = Arc::new(Health::new(engine.clone(), address));
+        let (kills, forsaken) = <(Arc<Kills>, Arc<Forsaken>)>::default();
         Self {
             images,
-            kills: Kills::listen(engine.clone()),
+            _watch: Watch::start(
+                Arc::clone(&health),
+                Arc::clone(&kills),
+                Arc::clone(&forsaken),
+            ),
+            kills,
+            health,
+            forsaken,
             engine,
             capabilities: capabilities(info, podman),
             podman,
             processors: processors.map(f64::from),
             platform,
             storage: match settings.engine {
-                Engine::Usual => connect::storage(info),
+                Engine::Usual => connect::storage(address, info),
                 Engine::Podman => podman::storage(info),
             },
             settings,
@@ -213,14 +248,22 @@ impl Docker {
         let name = self.image_name(spec)?;
         let image = self.images.get(name).await?;
         inventory::remember_use(&self.settings.root, &image);
-        match self.bring_up(spec, &image, deadline).await {
-            // Somebody has removed it in the meantime.
-            Err(Error::Image { .. }) => {
-                let image = self.images.get_again(name).await?;
-                self.bring_up(spec, &image, deadline).await
-            }
-            other => other,
+        let mut up = self.bring_up(spec, &image, deadline).await;
+        // Somebody has removed it in the meantime.
+        if matches!(&up, Err(Error::Image { image: id, .. }) if *id == image.id) {
+            let image = self.images.get_again(name).await?;
+            up = self.bring_up(spec, &image, deadline).await;
         }
+        if let Err(Error::Image {
+            image,
+            problem,
+            hint,
+        }) = &up
+            && image == name
+        {
+            self.images.refuse(name, problem, hint);
+        }
+        up
     }
 
     async fn bring_up(
@@ -241,6 +284,7 @@ impl Docker {
         if made.is_err() {
             let _ = removal::remove_tree(&private);
             if let Err(left) = self.delete(&id, &id.0, Instant::now() + CLEAN).await {
+                self.forsaken.add(&id.0);
                 tracing::warn!(container = id.0, error = %left, "a container that failed to start was not removed");
             }
         }
@@ -258,7 +302,9 @@ impl Docker {
         let workdir = spec.workdir.as_deref().or(image.workdir.as_deref());
         let workdir = workdir.unwrap_or(WORKDIR).to_owned();
         let (plan, number) = self.create(spec, image, id, &workdir, until).await?;
-        let (main, report) = container::bring_up(&self.engine, &id.0, until).await?;
+        let up = container::bring_up(&self.engine, &id.0, until).await;
+        let (main, report) =
+            up.map_err(|not_up| not_up.of(self.image_name(spec).unwrap_or(&image.id)))?;
         let (entrance, entry) = (Arc::default(), Arc::<Entry>::default());
         let container = Arc::new(Container {
             id: id.clone(),
@@ -281,7 +327,12 @@ impl Docker {
             kills: Arc::clone(&self.kills),
             stopped: AtomicBool::new(false),
         });
-        self.alive().insert(id.clone(), Arc::downgrade(&container));
+        let known = Known {
+            place: Arc::downgrade(&container),
+            number: container.number.clone(),
+            private: container.private.clone(),
+        };
+        self.alive().insert(id.clone(), known);
         Ok(container)
     }
 
@@ -346,86 +397,8 @@ impl Docker {
         }
     }
 
-    fn alive(&self) -> std::sync::MutexGuard<'_, HashMap<PlaceId, Weak<Container>>> {
+    fn alive(&self) -> std::sync::MutexGuard<'_, HashMap<PlaceId, Known>> {
         self.alive.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn remove_place(&self, id: &PlaceId, deadline: Duration) -> Result<(), Error> {
-        let until = Instant::now() + deadline;
-        if directory::is_kin(&id.0) {
-            return self
-                .remove_directory(id, self.settings.root.join(&id.0))
-                .await;
-        }
-        let known = self.alive().remove(id).and_then(|place| place.upgrade());
-        if let Some(container) = &known {
-            container.sweeps.forget();
-        }
-        let _turn = timeout_at(until, self.removals.acquire())
-            .await
-            .map_err(|late| Error::lost(format!("remove the container {}", id.0), late))?;
-        let number = known.as_ref().map_or(&id.0, |container| &container.number);
-        self.delete(id, number, until).await?;
-        self.kills.forget(&id.0);
-        match known {
-            Some(container) => {
-                container.held.clear();
-                self.remove_directory(id, container.private.clone()).await
-            }
-            None => Ok(()),
-        }
-    }
-
-    async fn remove_directory(&self, id: &PlaceId, path: PathBuf) -> Result<(), Error> {
-        if path.parent() != Some(Path::new(&self.settings.root)) {
-            return Err(Error::Refused(format!(
-                "`{}` is not the name of a sandbox",
-                id.0
-            )));
-        }
-        let removed = tokio::task::spawn_blocking(move || removal::remove_tree(&path)).await;
-        match removed {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Error::lost(
-                format!("remove the private directory of {}", id.0),
-                error,
-            )),
-            Err(panic) => Err(Error::lost(
-                format!("remove the private directory of {}", id.0),
-                panic,
-            )),
-        }
-    }
-
-    /// Forces a container out, with the volumes that its image made, and waits until it is gone.
-    async fn delete(&self, id: &PlaceId, number: &str, until: Instant) -> Result<(), Error> {
-        let operation = || format!("remove the container {}", id.0);
-        let options = RemoveContainerOptionsBuilder::default()
-            .force(true)
-            .v(true)
-            .build();
-        let remove = call::by(until, self.engine.remove_container(&id.0, Some(options)));
-        match stuck::through(number, Signal::KILL, remove).await {
-            Ok(()) => Ok(()),
-            Err(failure) if failure.status() == Some(404) => Ok(()),
-            // Somebody else is removing it.
-            Err(failure) if failure.status() == Some(409) => self.wait_until_gone(id, until).await,
-            Err(failure) => Err(failure.losing(operation())),
-        }
-    }
-
-    async fn wait_until_gone(&self, id: &PlaceId, until: Instant) -> Result<(), Error> {
-        let operation = || format!("remove the container {}", id.0);
-        loop {
-            let found = self
-                .engine
-                .inspect_container(&id.0, None::<InspectContainerOptions>);
-            match call::by(until, found).await {
-                Err(failure) if failure.status() == Some(404) => return Ok(()),
-                Err(failure) => return Err(failure.losing(operation())),
-                Ok(_) => sleep(Duration::from_millis(20)).await,
-            }
-        }
     }
 }
 
@@ -523,6 +496,32 @@ impl Backend for Docker {
             let name = self.image_name(spec)?;
             self.images.get(name).await.map(|_| ())
         })
+    }
+
+    fn engine(&self) -> Option<EngineWatch> {
+        Some(self.health.engine())
+    }
+
+    fn ask_engine(&self) -> BoxFuture<'_, EngineState> {
+        Box::pin(self.health.ask())
+    }
+
+    fn evict<'a>(
+        &'a self,
+        needed: &'a HashSet<String>,
+    ) -> BoxFuture<'a, Result<Option<RemovedImage>, Error>> {
+        Box::pin(self.evict_one(needed))
+    }
+
+    fn pulls(&self) -> Option<Pulls> {
+        Some(self.images.pulls())
+    }
+
+    fn tidy(&self, deadline: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(
+            self.forsaken
+                .remove_until(&self.engine, Instant::now() + deadline),
+        )
     }
 
     fn start<'a>(

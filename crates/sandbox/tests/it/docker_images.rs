@@ -6,13 +6,18 @@ use sandbox::place::{Backend, PlaceState};
 
 use crate::docker_support::{Engine, LIMIT, ask, docker, hold_main, launch, say};
 
+/// Why nothing starts from an image that is at fault itself.
 async fn refusal(engine: &Engine, image: &str) -> Error {
+    let error = failure(engine, image).await;
+    assert_eq!(error.kind(), schema::FailureKind::EnvironmentImage);
+    error
+}
+
+async fn failure(engine: &Engine, image: &str) -> Error {
     let mut spec = engine.spec();
     spec.image = Some(image.to_owned());
     let started = engine.backend.start(&spec, LIMIT).await;
-    let error = started.map(|_| ()).unwrap_err();
-    assert_eq!(error.kind(), schema::FailureKind::EnvironmentImage);
-    error
+    started.map(|_| ()).unwrap_err()
 }
 
 #[tokio::test]
@@ -24,7 +29,7 @@ async fn an_image_that_is_not_there_is_named_with_a_hint() {
     let error = refusal(&engine, "patchmill-none:1").await;
     assert_eq!(
         error.to_string(),
-        "cannot get the image `patchmill-none:1`: the engine does not have it, and it is not to be pulled"
+        "cannot use the image `patchmill-none:1`: the engine does not have it, and it is not to be pulled"
     );
     assert!(error.hint().unwrap().contains("--pull missing"));
     let error = refusal(&engine, "Not A Name").await;
@@ -38,7 +43,8 @@ async fn an_image_that_is_not_there_is_named_with_a_hint() {
 #[tokio::test]
 async fn an_image_for_another_platform_is_told_apart() {
     let other = Engine::settled("busybox", |settings| {
-        settings.pull = Pull::Never;
+        // No registry is asked for what was made here, whatever the policy.
+        settings.pull = Pull::Missing;
         settings.platform = Some("linux/s390x".to_owned());
     });
     let Some(engine) = other.await else {
@@ -46,7 +52,9 @@ async fn an_image_for_another_platform_is_told_apart() {
     };
     let error = refusal(&engine, engine.image).await;
     assert!(
-        error.to_string().ends_with("not for linux/s390x"),
+        error
+            .to_string()
+            .ends_with("not for linux/s390x, which was asked for"),
         "{error}"
     );
 }
@@ -58,6 +66,9 @@ async fn an_image_without_a_shell_is_told_apart() {
     };
     let error = refusal(&engine, engine.image).await;
     assert!(error.to_string().contains("no /bin/sh"), "{error}");
+    // From now on nobody tries.
+    let error = engine.backend.prepare(&engine.spec()).await.unwrap_err();
+    assert!(error.is_hopeless() && error.image() == Some(engine.image));
     let left = docker(&[
         "ps",
         "--all",
@@ -109,7 +120,7 @@ async fn a_shell_that_lies_about_being_one_is_told_apart() {
     docker(&["wait", &container]);
     docker(&["commit", &container, &name]);
     docker(&["rm", &container]);
-    let error = refusal(&engine, &name).await;
+    let error = failure(&engine, &name).await;
     docker(&["rmi", &name]);
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("did not start as a shell"), "{cause}");

@@ -34,6 +34,7 @@ pub(super) fn operation(
         gates,
         ..
     } = options;
+    let workers = at_least_one("workers", set("workers", batch.workers)?)?;
     let start_workers = batch.start_workers.unwrap_or(cores);
     let grade_workers = grading.grade_workers.unwrap_or(cores);
     Ok(Operation {
@@ -47,7 +48,11 @@ pub(super) fn operation(
             KeepName::Always => KeepSandbox::Always,
         },
         pull: pull(&sandbox.images)?,
-        workers: at_least_one("workers", set("workers", batch.workers)?)?,
+        pulls: pulls(&sandbox.images)?,
+        prefetch: batch.prefetch.unwrap_or(workers),
+        evict_images: set("evict_images", sandbox.evict_images)?,
+        engine_wait: set("engine_wait", sandbox.engine_wait)?.0,
+        workers,
         start_workers: at_least_one("start-workers", start_workers)?,
         samples: at_least_one("samples", set("samples", batch.samples)?)?,
         max_attempts: at_least_one("max-attempts", set("max_attempts", batch.max_attempts)?)?,
@@ -92,6 +97,11 @@ pub(in crate::cli) fn pull(images: &Images) -> Result<Pull, Error> {
         PullName::Missing => Pull::Missing,
         PullName::Always => Pull::Always,
     })
+}
+
+/// How many at the same time.
+pub(in crate::cli) fn pulls(images: &Images) -> Result<usize, Error> {
+    at_least_one("pulls", set("pulls", images.pulls)?)
 }
 
 fn retry(selectors: &[String]) -> Result<Vec<RetrySelector>, Error> {

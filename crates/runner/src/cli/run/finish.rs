@@ -125,7 +125,8 @@ impl Finish {
         }
         if matches!(exit, Exit::Aborted | Exit::Interrupted | Exit::Terminated) {
             let label = printer.paint(Style::Hint, "hint:");
-            if let Some(advice) = advice(end).filter(|_| exit == Exit::Aborted) {
+            let advice = end.advice.as_deref().or_else(|| advice(end));
+            if let Some(advice) = advice.filter(|_| exit == Exit::Aborted) {
                 printer.note(&format!("{label} {advice}"));
             }
             let run = self.run.root().display();

@@ -24,6 +24,10 @@ pub struct Batch {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_workers: Option<usize>,
+    /// Coming instances whose images are pulled ahead [default: one for each worker]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<usize>,
     /// Independent samples of each instance
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]

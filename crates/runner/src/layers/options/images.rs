@@ -32,6 +32,10 @@ pub struct Images {
     #[arg(long, value_name = "WHEN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull: Option<PullName>,
+    /// Images pulled at the same time
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pulls: Option<usize>,
     /// Registry that stands in for the engine's default one: HOST, HOST:PORT or either with a path
     #[arg(long, value_name = "REGISTRY")]
     #[serde(skip_serializing_if = "Option::is_none")]

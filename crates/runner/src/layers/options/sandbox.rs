@@ -112,6 +112,14 @@ pub struct Sandbox {
     #[arg(long, value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_free_disk: Option<Cap<Size>>,
+    /// Remove images that Patchmill pulled and no instance needs any more, the least recently used first, when the disk is that full
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evict_images: Option<bool>,
+    /// Time that an engine may be away before the run ends
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine_wait: Option<Span>,
     /// Bytes kept of one command's output
     #[arg(long, value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]

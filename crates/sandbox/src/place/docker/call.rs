@@ -69,6 +69,16 @@ impl Failure {
             && !podman::says_no_container(message)
     }
 
+    /// Whether nobody answered, or the answer broke off: the engine said nothing of what it was asked.
+    pub(super) fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Engine(
+                Answer::DockerResponseServerError { .. } | Answer::DockerStreamError { .. },
+            ) => false,
+            Self::Engine(_) | Self::Late => true,
+        }
+    }
+
     fn is_full_disk(&self) -> bool {
         self.message()
             .to_ascii_lowercase()

@@ -1,24 +1,23 @@
-//! Finding the engine, and asking what it is.
+//! Asking the engine what it is, and what can be done when it cannot be asked.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use bollard::Docker;
+use bollard::errors::Error as Answer;
 use bollard::models::SystemInfo;
-use bollard::{API_DEFAULT_VERSION, Docker};
 use tokio::time::timeout;
 
-use super::context::{self, ContextError};
+use super::address::{Address, Origin};
+use super::context::ContextError;
 use super::labels;
+use crate::error::Error;
 
 /// How long an engine may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long it may take when a run depends on it: it may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Where an engine usually listens.
-const SOCKET: &str = "/var/run/docker.sock";
-/// Seconds that any answer may take to begin; calls have their own, shorter deadlines.
-const TIMEOUT: u64 = 120;
 
 /// What an engine says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,35 +36,179 @@ pub struct EngineInfo {
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The address of the engine makes no sense.
-    #[error("the address of the Docker engine cannot be used")]
-    Address(#[source] bollard::errors::Error),
+    #[error("the address of the Docker engine, {address}, cannot be used")]
+    Address {
+        /// The address.
+        address: String,
+        /// Cause.
+        #[source]
+        source: Answer,
+    },
+    /// Nothing here speaks in that way.
+    #[error("the address of the Docker engine, {0}, is of no kind that is spoken here")]
+    Scheme(String),
+    /// A certificate or key is missing or broken.
+    #[error("the Docker engine cannot be spoken to by TLS: `{}`: {problem}", path.display())]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The configuration of Docker's command line names a context that cannot be used.
     #[error("the Docker context cannot be used")]
     Context(#[source] ContextError),
     /// The engine did not answer in time.
-    #[error("the Docker engine does not answer within {} s", ANSWER.as_secs())]
-    Silent,
+    #[error("the Docker engine at {address} does not answer within {} s", limit.as_secs())]
+    Silent {
+        /// Where it should be.
+        address: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
     /// It cannot be reached, or answered something else.
-    #[error("the Docker engine cannot be asked")]
-    Failed(#[source] bollard::errors::Error),
+    #[error("the Docker engine at {address} cannot be asked: {problem}")]
+    Failed {
+        /// Where it should be.
+        address: String,
+        /// What happened.
+        problem: String,
+        /// What the user can do.
+        hint: &'static str,
+    },
 }
 
 impl ProbeError {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Address(_) => {
+            Self::Address { .. } => {
                 "set DOCKER_HOST to unix:///path/to/socket or tcp://host:port, or unset it"
             }
+            Self::Scheme(_) => {
+                "set DOCKER_HOST to unix:///path/to/socket or tcp://host:port; for ssh://host forward its socket with `ssh -L /tmp/docker.sock:/var/run/docker.sock host` and name that"
+            }
+            Self::Keys { .. } => {
+                "put ca.pem, cert.pem and key.pem into the directory that DOCKER_CERT_PATH names, or unset DOCKER_TLS_VERIFY where the engine speaks no TLS"
+            }
             Self::Context(_) => "see `docker context ls`, or set DOCKER_HOST",
-            Self::Silent => {
+            Self::Silent { .. } => {
                 "see whether `docker version` answers, and restart the engine if it does not"
             }
-            Self::Failed(_) => {
-                "start the engine (`systemctl start docker`), and let this user reach its socket (group `docker`)"
-            }
+            Self::Failed { hint, .. } => hint,
         }
     }
+
+    pub(super) fn failed(address: &Address, error: &Answer) -> Self {
+        let (problem, hint) = explained(address, error);
+        Self::Failed {
+            address: address.to_string(),
+            problem,
+            hint,
+        }
+    }
+}
+
+impl ProbeError {
+    /// The same as a failure of the backend.
+    pub(super) fn failure(self) -> Error {
+        let source = match &self {
+            Self::Address { source, .. } => Some(source.to_string().into()),
+            Self::Context(source) => Some(source.to_string().into()),
+            Self::Scheme(_) | Self::Keys { .. } | Self::Silent { .. } | Self::Failed { .. } => None,
+        };
+        Error::Engine {
+            problem: self.to_string(),
+            hint: self.hint().to_owned(),
+            source,
+        }
+    }
+}
+
+/// What is wrong in plain words, and what can be done. The client's own words are about its parts.
+fn explained(address: &Address, error: &Answer) -> (String, &'static str) {
+    const START: &str =
+        "start the engine (`systemctl start docker`), or set DOCKER_HOST to where one listens";
+    const GROUP: &str = "let this user reach the socket: `sudo usermod -aG docker $USER`, then log in again; or use an engine of your own without root, or Podman's";
+    const LISTEN: &str = "see that the name and the port are right, that the engine listens there (`dockerd --host tcp://…`), and that no firewall is between";
+    const CONTEXT: &str = "see `docker context ls`, or name another engine with DOCKER_HOST";
+    const TLS: &str = "set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the directory of ca.pem, cert.pem and key.pem";
+    const NO_TLS: &str = "unset DOCKER_TLS_VERIFY, or name the port on which the engine speaks TLS";
+    const TRUST: &str = "see that ca.pem is the authority that signed the engine's certificate, and that the certificate names this host";
+    const KNOWN: &str = "see that cert.pem and key.pem belong together and are signed by the authority that the engine trusts (`dockerd --tlscacert`)";
+    let words = causes(error);
+    let has = |part: &str| words.contains(part);
+    let start = match (&address.origin, address.is_local()) {
+        (Origin::Context(_), _) => CONTEXT,
+        (Origin::Variable | Origin::Usual | Origin::Podman, true) => START,
+        (Origin::Variable | Origin::Usual | Origin::Podman, false) => LISTEN,
+    };
+    match io_kind(error) {
+        Some(io::ErrorKind::PermissionDenied) => {
+            return (String::from("this user may not use its socket"), GROUP);
+        }
+        Some(io::ErrorKind::NotFound) if address.is_local() => {
+            return (String::from("there is no such socket"), start);
+        }
+        Some(io::ErrorKind::ConnectionRefused) => {
+            return (String::from("nothing listens there"), start);
+        }
+        _ => {}
+    }
+    if has("dns error") {
+        (String::from("its name leads to no address"), start)
+    } else if !address.is_secure() && has("HTTP request to an HTTPS server") {
+        (String::from("it speaks TLS alone"), TLS)
+    } else if has("InvalidContentType") {
+        (String::from("it does not speak TLS"), NO_TLS)
+    } else if has("invalid peer certificate") {
+        (last(&words), TRUST)
+    } else if has("received fatal alert") {
+        (
+            format!(
+                "it does not take this client's certificate: {}",
+                last(&words)
+            ),
+            KNOWN,
+        )
+    } else {
+        (words, start)
+    }
+}
+
+fn last(words: &str) -> String {
+    let part = ["invalid peer certificate", "received fatal alert"];
+    let at = part.iter().find_map(|part| words.find(part));
+    words[at.unwrap_or_default()..].to_owned()
+}
+
+/// An error with its causes, as one line, nothing twice.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        let text = one.to_string();
+        if !line.contains(&text) {
+            line = format!("{line}: {text}");
+        }
+        cause = one.source();
+    }
+    line
+}
+
+fn io_kind(error: &Answer) -> Option<io::ErrorKind> {
+    if let Answer::IOError { err } = error {
+        return Some(err.kind());
+    }
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(one) = cause {
+        if let Some(io) = one.downcast_ref::<io::Error>() {
+            // TLS wraps its errors into such of no kind.
+            return Some(io.kind());
+        }
+        cause = one.source();
+    }
+    None
 }
 
 /// Asks the engine that Docker's command line would ask: at `DOCKER_HOST`, of the current context, or at the usual socket.
@@ -73,7 +216,8 @@ impl ProbeError {
 /// # Errors
 /// When there is none, or it does not answer within 2 s.
 pub async fn probe() -> Result<EngineInfo, ProbeError> {
-    let docker = client()?;
+    let address = Address::find()?;
+    let docker = address.client()?;
     let ask = async {
         let version = docker.version().await?;
         let info = docker.info().await?;
@@ -84,64 +228,35 @@ pub async fn probe() -> Result<EngineInfo, ProbeError> {
             storage_driver: info.driver,
         })
     };
-    match timeout(ANSWER, ask).await {
-        Err(_) => Err(ProbeError::Silent),
-        Ok(answer) => answer.map_err(ProbeError::Failed),
-    }
-}
-
-/// A client for that engine.
-fn client() -> Result<Docker, ProbeError> {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if let Some(host) = set("DOCKER_HOST") {
-        return Docker::connect_with_host(&host).map_err(ProbeError::Address);
-    }
-    let found = context::current(set("DOCKER_CONTEXT")).map_err(ProbeError::Context)?;
-    let client = match found {
-        Some(context) => match context.keys {
-            Some(keys) => Docker::connect_with_ssl(
-                &context.host,
-                &keys.join("key.pem"),
-                &keys.join("cert.pem"),
-                &keys.join("ca.pem"),
-                TIMEOUT,
-                API_DEFAULT_VERSION,
-            ),
-            None => Docker::connect_with_host(&context.host),
-        },
-        None if Path::new(SOCKET).exists() => Docker::connect_with_unix_defaults(),
-        // Podman's socket speaks the same language.
-        None => Docker::connect_with_podman_defaults(),
-    };
-    client.map_err(ProbeError::Address)
+    within(ANSWER, &address, ask).await
 }
 
 /// Connects to the same engine, with what it says of itself.
-pub(super) async fn ask() -> Result<(Docker, SystemInfo), ProbeError> {
-    let docker = client()?;
-    match timeout(PATIENCE, docker.info()).await {
-        Err(_) => Err(ProbeError::Silent),
-        Ok(answer) => Ok((docker, answer.map_err(ProbeError::Failed)?)),
+pub(super) async fn ask() -> Result<(Docker, Address, SystemInfo), ProbeError> {
+    let address = Address::find()?;
+    let docker = address.client()?;
+    let info = within(PATIENCE, &address, docker.info()).await?;
+    Ok((docker, address, info))
+}
+
+async fn within<T>(
+    limit: Duration,
+    address: &Address,
+    ask: impl Future<Output = Result<T, Answer>>,
+) -> Result<T, ProbeError> {
+    match timeout(limit, ask).await {
+        Err(_) => Err(ProbeError::Silent {
+            address: address.to_string(),
+            limit,
+        }),
+        Ok(answer) => answer.map_err(|error| ProbeError::failed(address, &error)),
     }
 }
 
 /// Directory of this machine where the engine keeps images and containers; `None` where it may run elsewhere, or this user cannot see it.
-pub(super) fn storage(info: &SystemInfo) -> Option<PathBuf> {
-    let local = std::env::var("DOCKER_HOST").is_ok_and(|host| host.starts_with("unix://"))
-        || std::env::var_os("DOCKER_HOST").is_none();
+pub(super) fn storage(address: &Address, info: &SystemInfo) -> Option<PathBuf> {
     let root = PathBuf::from(info.docker_root_dir.as_ref()?);
-    // A context may lead to another machine.
+    // A socket may lead to another machine.
     let here = info.name.as_deref() == Some(labels::host().as_str());
-    (local && here && root.is_absolute() && root.is_dir()).then_some(root)
-}
-
-/// An error with its causes, as one line.
-pub(super) fn chain(error: &ProbeError) -> String {
-    let mut line = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(one) = cause {
-        line = format!("{line}: {one}");
-        cause = one.source();
-    }
-    format!("{line} ({})", error.hint())
+    (address.is_local() && here && root.is_absolute() && root.is_dir()).then_some(root)
 }

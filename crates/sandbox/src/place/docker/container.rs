@@ -68,12 +68,44 @@ pub(super) struct Container {
     pub(super) stopped: AtomicBool,
 }
 
+/// Why a container's main process is not there.
+pub(super) enum NotUp {
+    /// No container of its image can be brought up.
+    Image {
+        /// What the image lacks.
+        problem: String,
+        /// What the user can do.
+        hint: &'static str,
+    },
+    Other(Error),
+}
+
+impl From<Error> for NotUp {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl NotUp {
+    /// The failure of a container of `image`.
+    pub(super) fn of(self, image: &str) -> Error {
+        match self {
+            Self::Other(error) => error,
+            Self::Image { problem, hint } => Error::Image {
+                image: image.to_owned(),
+                problem,
+                hint: hint.to_owned(),
+            },
+        }
+    }
+}
+
 /// Starts a created container and waits until its main process has said who it is.
 pub(super) async fn bring_up(
     docker: &Docker,
     name: &str,
     until: Instant,
-) -> Result<(Main, Report), Error> {
+) -> Result<(Main, Report), NotUp> {
     let operation = || format!("start the container {name}");
     // Attached before it is started, nothing that it says is lost.
     let options = AttachContainerOptionsBuilder::default()
@@ -112,6 +144,9 @@ pub(super) async fn bring_up(
     }
     let state = state::ask(docker, name, Heard::default()).await?;
     let said = String::from_utf8_lossy(&said).trim().to_owned();
+    if said.contains(OTHER_MACHINE) {
+        return Err(other_machine());
+    }
     let mut problem = format!(
         "the image's /bin/sh did not start as a shell: {}",
         state::explained(state)
@@ -119,28 +154,42 @@ pub(super) async fn bring_up(
     if !said.is_empty() {
         problem = format!("{problem}; it said: {said}");
     }
-    Err(Error::start(operation(), problem))
+    Err(NotUp::Other(Error::start(operation(), problem)))
 }
 
+/// What is said of a program for another kind of processor.
+const OTHER_MACHINE: &str = "exec format error";
+
 /// An image without a shell is the user's to change; the engine's words for it are about its own parts.
-fn not_started(failure: call::Failure, operation: String) -> Error {
+fn not_started(failure: call::Failure, operation: String) -> NotUp {
     let message = failure.message();
     if message.contains("/bin/sh") && message.contains("no such file or directory") {
-        return Error::Unsupported {
-            message: String::from(
-                "the image has no /bin/sh, and commands need one: use an image with a shell",
-            ),
+        return NotUp::Image {
+            problem: String::from("it has no /bin/sh, and commands need one"),
+            hint: "use an image with a shell",
         };
     }
     // Its own networks are the engine's matter, and only `full` takes one of them.
     if message.contains("failed to create endpoint") || message.contains("on network bridge") {
-        return Error::Unsupported {
+        return NotUp::Other(Error::Unsupported {
             message: format!(
                 "`--network full` was asked for, and the engine's default network does not work ({failure}): repair it (`docker network inspect bridge`; restarting the engine makes its bridge anew), or use `--network none` or `--network allow=HOST,…`, which need none"
             ),
-        };
+        });
     }
-    failure.starting(operation)
+    if message.contains(OTHER_MACHINE) {
+        return other_machine();
+    }
+    NotUp::Other(failure.starting(operation))
+}
+
+fn other_machine() -> NotUp {
+    NotUp::Image {
+        problem: String::from(
+            "its programs are for another kind of processor, and the engine's machine does not emulate that",
+        ),
+        hint: "use an image for this platform, or let the machine emulate the other one (binfmt_misc, QEMU)",
+    }
 }
 
 impl Main {
@@ -251,7 +300,10 @@ impl Container {
         let until = Instant::now() + RESTART;
         let (streams, _) = bring_up(&self.docker, self.name(), until)
             .await
-            .map_err(|error| Error::lost(format!("restart the sandbox {}", self.name()), error))?;
+            .map_err(|not_up| {
+                let operation = format!("restart the sandbox {}", self.name());
+                Error::lost(operation, not_up.of(self.name()))
+            })?;
         *main = Some(streams);
         self.stopped.store(false, Ordering::SeqCst);
         Ok(())

@@ -13,6 +13,7 @@ const DEFAULT: &str = "default";
 /// An engine's address, and the directory of the keys for it where it needs some.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Context {
+    pub(super) name: String,
     pub(super) host: String,
     pub(super) keys: Option<PathBuf>,
 }
@@ -94,9 +95,10 @@ fn current_in(directory: &Path, named: Option<String>) -> Result<Option<Context>
     let host = meta.endpoints.docker.and_then(|endpoint| endpoint.host);
     let host = host
         .filter(|host| !host.is_empty())
-        .ok_or(ContextError::NoAddress(name))?;
+        .ok_or_else(|| ContextError::NoAddress(name.clone()))?;
     let keys = contexts.join("tls").join(&id).join("docker");
     Ok(Some(Context {
+        name,
         host,
         keys: keys.join("key.pem").exists().then_some(keys),
     }))
@@ -132,6 +134,7 @@ mod tests {
         let path = directory.path();
         assert_eq!(current_in(path, None).unwrap(), None);
         let far = Context {
+            name: "far".to_owned(),
             host: "tcp://far:2375".to_owned(),
             keys: None,
         };

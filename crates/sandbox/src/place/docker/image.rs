@@ -1,6 +1,6 @@
 //! Images: what is known of one, and who waits for which.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,14 +11,15 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use serde::{Deserialize, Serialize};
 
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::call;
-use super::pull;
+use super::progress::Pulls;
+use super::{call, pull, pulls};
 use crate::error::Error;
 
 /// How long the engine may take to say what it knows of an image.
-const ANSWER: Duration = Duration::from_secs(30);
+pub(super) const ANSWER: Duration = Duration::from_secs(30);
 
 /// When images are pulled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,8 @@ pub(super) struct Image {
     environment: Vec<String>,
     /// `os/architecture`.
     platform: String,
+    /// Whether it came from a registry, or went to one.
+    is_of_registry: bool,
 }
 
 impl Image {
@@ -53,6 +56,7 @@ impl Image {
         let config = found.config.unwrap_or_default();
         let digests = found.repo_digests.unwrap_or_default();
         Self {
+            is_of_registry: !digests.is_empty(),
             digest: digests.into_iter().next().unwrap_or_else(|| id.clone()),
             workdir: config
                 .working_dir
@@ -92,8 +96,13 @@ pub(super) enum Trouble {
         /// What the user can do.
         hint: String,
     },
-    /// It did not work, also when tried again.
+    /// The registry did not give it, also when tried again.
     Failed {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The engine itself did not answer, which says nothing of the image.
+    Engine {
         /// What is wrong.
         problem: String,
     },
@@ -108,6 +117,9 @@ impl Trouble {
                 return Error::Disk {
                     operation: format!("pull the image `{image}`"),
                 };
+            }
+            Self::Engine { problem } => {
+                return Error::start(format!("look for the image `{image}`"), problem);
             }
             Self::Refused { problem, hint } => (problem, hint),
             Self::Failed { problem } => (
@@ -136,6 +148,12 @@ pub(super) struct Source {
     pub(super) configuration: Option<PathBuf>,
     /// Address of the engine's default registry.
     pub(super) default_registry: String,
+    /// Turns at pulling.
+    pub(super) turns: Arc<Semaphore>,
+    /// Pulls that go on.
+    pub(super) pulls: Pulls,
+    /// Directory where it is remembered what was pulled.
+    pub(super) pulled: PathBuf,
 }
 
 /// The images of a run: each is looked for, or pulled, once, however many wait for it.
@@ -159,8 +177,8 @@ impl Images {
     pub(super) async fn get(&self, name: &str) -> Result<Arc<Image>, Error> {
         let job = self.job(name);
         let done = job.clone().await;
-        if let Err(Trouble::Failed { .. } | Trouble::Full) = &done {
-            // Who comes later may have more luck; who waited has waited long enough.
+        if let Err(Trouble::Engine { .. } | Trouble::Full) = &done {
+            // Who comes later may have more luck; what a registry refuses, it refuses all.
             self.forget(name, &job);
         }
         done.map_err(|trouble| trouble.error(name))
@@ -170,6 +188,27 @@ impl Images {
     pub(super) async fn get_again(&self, name: &str) -> Result<Arc<Image>, Error> {
         self.jobs().remove(name);
         self.get(name).await
+    }
+
+    /// From now on the image of a name is refused: no place can be made from it.
+    pub(super) fn refuse(&self, name: &str, problem: &str, hint: &str) {
+        let trouble = Trouble::Refused {
+            problem: problem.to_owned(),
+            hint: hint.to_owned(),
+        };
+        let job = std::future::ready(Err(trouble)).boxed().shared();
+        self.jobs().insert(name.to_owned(), job);
+    }
+
+    /// Forgets what is known of images: they are gone.
+    pub(super) fn forget_all(&self, names: &HashSet<String>) {
+        self.jobs()
+            .retain(|name, _| !names.contains(&pulls::full(name)));
+    }
+
+    /// The pulls that go on.
+    pub(super) fn pulls(&self) -> Pulls {
+        self.source.pulls.clone()
     }
 
     fn job(&self, name: &str) -> Job {
@@ -187,7 +226,7 @@ impl Images {
                 Some(Err(panic)) => panic.to_string(),
                 None => String::from("nothing was done"),
             };
-            Err(Trouble::Failed { problem })
+            Err(Trouble::Engine { problem })
         };
         let job = job.boxed().shared();
         jobs.insert(name.to_owned(), job.clone());
@@ -211,9 +250,13 @@ async fn obtain(source: &Source, name: &str) -> Result<Arc<Image>, Trouble> {
     let fits = found
         .as_ref()
         .is_some_and(|image| image.is_for(&source.platform));
-    match (source.policy, found) {
-        (Pull::Never | Pull::Missing, Some(image)) if fits => return Ok(Arc::new(image)),
-        (Pull::Never, Some(image)) => return Err(other_platform(&image, &source.platform)),
+    match (source.policy, &found) {
+        (Pull::Never | Pull::Missing, Some(image)) if fits => return Ok(Arc::new(image.clone())),
+        (Pull::Never, Some(image)) => return Err(other_platform(image, &source.platform)),
+        // No registry has what was made here.
+        (Pull::Missing, Some(image)) if !image.is_of_registry => {
+            return Err(other_platform(image, &source.platform));
+        }
         (Pull::Never, None) => {
             return Err(Trouble::Refused {
                 problem: String::from("the engine does not have it, and it is not to be pulled"),
@@ -222,9 +265,17 @@ async fn obtain(source: &Source, name: &str) -> Result<Arc<Image>, Trouble> {
         }
         (Pull::Missing | Pull::Always, _) => {}
     }
-    pull::run(source, name).await?;
+    if let Err(trouble) = pull::run(source, name).await {
+        return Err(match found.filter(|_| !fits) {
+            Some(image) => not_instead(&image, &source.platform, trouble),
+            None => trouble,
+        });
+    }
     match inspect(&source.docker, name).await? {
-        Some(image) if image.is_for(&source.platform) => Ok(Arc::new(image)),
+        Some(image) if image.is_for(&source.platform) => {
+            pulls::remember(&source.pulled, name, &image, found.as_ref());
+            Ok(Arc::new(image))
+        }
         Some(image) => Err(other_platform(&image, &source.platform)),
         None => Err(Trouble::Failed {
             problem: String::from("it was pulled, but the engine does not have it"),
@@ -232,9 +283,27 @@ async fn obtain(source: &Source, name: &str) -> Result<Arc<Image>, Trouble> {
     }
 }
 
+/// The engine has it for another platform, and the registry did not give it for this one.
+fn not_instead(image: &Image, platform: &str, trouble: Trouble) -> Trouble {
+    let why = match trouble {
+        Trouble::Refused { problem, .. } | Trouble::Failed { problem } => problem,
+        Trouble::Engine { .. } | Trouble::Full => return trouble,
+    };
+    match other_platform(image, platform) {
+        Trouble::Refused { problem, hint } => Trouble::Refused {
+            problem: format!("{problem}, and the registry has none: {why}"),
+            hint,
+        },
+        other => other,
+    }
+}
+
 fn other_platform(image: &Image, platform: &str) -> Trouble {
     Trouble::Refused {
-        problem: format!("it is made for {}, not for {platform}", image.platform),
+        problem: format!(
+            "the engine has it for {}, not for {platform}, which was asked for",
+            image.platform
+        ),
         hint: String::from(
             "use an image for this platform, or ask for the image's own with --platform where the engine emulates it",
         ),
@@ -252,7 +321,7 @@ async fn inspect(docker: &Docker, name: &str) -> Result<Option<Image>, Trouble> 
                 "write it as `registry/name:tag` or `name@sha256:…`, in small letters",
             ),
         }),
-        Err(failure) => Err(Trouble::Failed {
+        Err(failure) => Err(Trouble::Engine {
             problem: failure.to_string(),
         }),
     }

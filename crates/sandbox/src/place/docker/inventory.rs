@@ -15,10 +15,13 @@ use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder,
 };
 
+use tokio::sync::Semaphore;
+
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
-use super::image::{Images, Source};
-use super::{Pull, call, connect, credentials};
+use super::image::{Image, Images, Source};
+use super::progress::Pulls;
+use super::{Pull, call, connect, credentials, pulls};
 use crate::error::Error;
 
 /// How long the engine may take to list what it has.
@@ -47,37 +50,41 @@ pub struct StoredImage {
     pub in_use: bool,
     /// Whether it was built on this machine by this project's scripts.
     pub built: bool,
+    /// Whether this tool pulled it, under every name that it has.
+    pub pulled: bool,
 }
 
 /// The images of an engine.
 pub struct Inventory {
-    docker: bollard::Docker,
+    shelf: Shelf,
     images: Images,
-    used: PathBuf,
 }
 
 impl Inventory {
     /// Connects to the engine that the `docker` backend would use. `root` is that of the sandboxes, `platform` that of images to pull, else the
-    /// engine's own; images are pulled as `pull` says.
+    /// engine's own; images are pulled as `pull` says, `pulls` of them at the same time.
     ///
     /// # Errors
-    /// `Unsupported` when no engine answers.
-    pub async fn connect(root: &Path, platform: Option<&str>, pull: Pull) -> Result<Self, Error> {
-        let (docker, info) = connect::ask().await.map_err(|error| Error::Unsupported {
-            message: format!("no Docker engine can be used: {}", connect::chain(&error)),
-        })?;
+    /// `Engine` when none answers.
+    pub async fn connect(
+        root: &Path,
+        platform: Option<&str>,
+        pull: Pull,
+        pulls: usize,
+    ) -> Result<Self, Error> {
+        let (docker, _, info) = connect::ask().await.map_err(connect::ProbeError::failure)?;
+        let shelf = Shelf::new(docker.clone(), root);
         let images = Images::new(Source {
-            docker: docker.clone(),
+            docker,
             policy: pull,
             platform: platform.map_or_else(|| super::platform(&info), str::to_owned),
             configuration: credentials::directory(),
             default_registry: info.index_server_address.unwrap_or_default(),
+            turns: Arc::new(Semaphore::new(pulls.max(1))),
+            pulls: Pulls::default(),
+            pulled: root.join(pulls::DIRECTORY),
         });
-        Ok(Self {
-            docker,
-            images,
-            used: root.join(USED),
-        })
+        Ok(Self { shelf, images })
     }
 
     /// All images, the least recently used first; those that were never used by this user come before, the oldest first.
@@ -85,6 +92,55 @@ impl Inventory {
     /// # Errors
     /// `Lost` when the engine does not answer.
     pub async fn list(&self) -> Result<Vec<StoredImage>, Error> {
+        self.shelf.list().await
+    }
+
+    /// The pulls that go on.
+    pub fn pulls(&self) -> Pulls {
+        self.images.pulls()
+    }
+
+    /// Gets an image, and returns its digest.
+    ///
+    /// # Errors
+    /// `Image` with the registry's answer, `Disk` when there is no room for it.
+    pub async fn pull(&self, name: &str) -> Result<String, Error> {
+        let image = self.images.get(name).await?;
+        // What was fetched for a run is the last that should be thrown away.
+        touch(&self.shelf.used, &image.id);
+        Ok(image.digest.clone())
+    }
+
+    /// Removes an image with all its names; one that is gone already is no error.
+    ///
+    /// # Errors
+    /// `Lost` when the engine refuses, as it does when a container needs the image.
+    pub async fn remove(&self, image: &StoredImage) -> Result<(), Error> {
+        self.shelf.remove(image).await
+    }
+}
+
+/// An engine's images and what is remembered of them.
+pub(super) struct Shelf {
+    docker: bollard::Docker,
+    used: PathBuf,
+    pulled: PathBuf,
+}
+
+impl Shelf {
+    pub(super) fn new(docker: bollard::Docker, root: &Path) -> Self {
+        Self {
+            docker,
+            used: root.join(USED),
+            pulled: root.join(pulls::DIRECTORY),
+        }
+    }
+
+    /// All images, the least recently used first; those that were never used by this user come before, the oldest first.
+    ///
+    /// # Errors
+    /// `Lost` when the engine does not answer.
+    pub(super) async fn list(&self) -> Result<Vec<StoredImage>, Error> {
         let operation = "list the images";
         let options = ListImagesOptionsBuilder::default().build();
         let found = call::within(LIST, self.docker.list_images(Some(options)))
@@ -114,32 +170,22 @@ impl Inventory {
         names.sort();
         let seconds = u64::try_from(summary.created).unwrap_or_default();
         StoredImage {
-            names,
             bytes: u64::try_from(summary.size).unwrap_or_default(),
             used: last_use(&self.used, &summary.id),
             made: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
             in_use: in_use.contains(&summary.id),
             built: is_built(&summary.labels),
+            pulled: pulls::are_all(&self.pulled, &summary.id, &names),
+            names,
             id: summary.id,
         }
-    }
-
-    /// Gets an image, and returns its digest.
-    ///
-    /// # Errors
-    /// `Image` with the registry's answer, `Disk` when there is no room for it.
-    pub async fn pull(&self, name: &str) -> Result<String, Error> {
-        let image = self.images.get(name).await?;
-        // What was fetched for a run is the last that should be thrown away.
-        touch(&self.used, &image.id);
-        Ok(image.digest.clone())
     }
 
     /// Removes an image with all its names; one that is gone already is no error.
     ///
     /// # Errors
     /// `Lost` when the engine refuses, as it does when a container needs the image.
-    pub async fn remove(&self, image: &StoredImage) -> Result<(), Error> {
+    pub(super) async fn remove(&self, image: &StoredImage) -> Result<(), Error> {
         let mut targets: Vec<&str> = image.names.iter().map(String::as_str).collect();
         if targets.is_empty() {
             targets.push(&image.id);
@@ -155,7 +201,9 @@ impl Inventory {
                 }
             }
         }
-        let _ = fs::remove_file(self.used.join(file_name(&image.id)));
+        for record in [&self.used, &self.pulled] {
+            let _ = fs::remove_file(record.join(file_name(&image.id)));
+        }
         Ok(())
     }
 }
@@ -165,7 +213,7 @@ fn is_built(labels: &HashMap<String, String>) -> bool {
 }
 
 /// Remembers that an image was used now. Nothing depends on it: where it cannot be written, images are only removed in another order.
-pub(super) fn remember_use(root: &Path, image: &Arc<super::image::Image>) {
+pub(super) fn remember_use(root: &Path, image: &Image) {
     touch(&root.join(USED), &image.id);
 }
 
@@ -199,7 +247,7 @@ fn last_use(directory: &Path, id: &str) -> Option<SystemTime> {
 }
 
 /// An identifier is `sha256:` and hexadecimal digits; nothing else may become a path.
-fn file_name(id: &str) -> String {
+pub(super) fn file_name(id: &str) -> String {
     id.chars()
         .map(|letter| {
             if letter.is_ascii_alphanumeric() {

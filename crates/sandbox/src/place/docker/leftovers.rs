@@ -1,7 +1,6 @@
 //! Containers that outlived their runner.
 
 use std::collections::HashMap;
-use std::sync::Weak;
 use std::time::Duration;
 
 use bollard::models::ContainerSummary;
@@ -42,7 +41,7 @@ impl Docker {
         deadline: Duration,
     ) -> Result<KeptPlace, Error> {
         let operation = || format!("keep the container {}", id.0);
-        let known = self.alive().get(id).and_then(Weak::upgrade);
+        let known = self.alive().get(id).and_then(|known| known.place.upgrade());
         let container =
             known.ok_or_else(|| Error::lost(operation(), "it is not there any more"))?;
         container.stop(deadline).await?;

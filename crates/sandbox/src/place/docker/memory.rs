@@ -1,22 +1,15 @@
 //! Kills for memory, as the engine tells of them while they happen: its flag stays unset as long as the main process lives.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use bollard::Docker;
+use bollard::errors::Error as Answer;
 use bollard::models::EventMessage;
 use bollard::query_parameters::EventsOptionsBuilder;
-use futures_util::StreamExt;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
+use futures_util::stream::{BoxStream, StreamExt};
 
 use super::labels;
-
-/// How long after a broken stream of events another one is asked for.
-const AGAIN: Duration = Duration::from_secs(1);
-
-type Counts = Arc<Mutex<HashMap<String, Heard>>>;
 
 /// What was heard of one container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,60 +20,45 @@ pub(super) struct Heard {
     pub(super) last: Option<i64>,
 }
 
-/// Counts them for every container of this process.
+/// What was heard of every container of this process.
+#[derive(Default)]
 pub(super) struct Kills {
-    counts: Counts,
-    /// Ends with this value.
-    _listener: JoinSet<()>,
+    counts: Mutex<HashMap<String, Heard>>,
+}
+
+/// What the engine tells of them from now on.
+pub(super) fn events(docker: &Docker) -> BoxStream<'static, Result<EventMessage, Answer>> {
+    let mut filters = labels::own_filter();
+    filters.insert(String::from("type"), vec![String::from("container")]);
+    filters.insert(String::from("event"), vec![String::from("oom")]);
+    let options = EventsOptionsBuilder::default().filters(&filters).build();
+    docker.events(Some(options)).boxed()
 }
 
 impl Kills {
-    /// Listens from now on.
-    pub(super) fn listen(docker: Docker) -> Arc<Self> {
-        let counts = Counts::default();
-        let heard = Arc::clone(&counts);
-        let mut listener = JoinSet::new();
-        listener.spawn(async move {
-            loop {
-                let mut filters = labels::own_filter();
-                filters.insert(String::from("type"), vec![String::from("container")]);
-                filters.insert(String::from("event"), vec![String::from("oom")]);
-                let options = EventsOptionsBuilder::default().filters(&filters).build();
-                let mut events = docker.events(Some(options));
-                while let Some(Ok(event)) = events.next().await {
-                    count(&heard, event);
-                }
-                sleep(AGAIN).await;
-            }
-        });
-        Arc::new(Self {
-            counts,
-            _listener: listener,
-        })
-    }
-
     /// Those that a container has had.
     pub(super) fn of(&self, container: &str) -> Heard {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.get(container).copied().unwrap_or_default()
+        self.counts().get(container).copied().unwrap_or_default()
+    }
+
+    /// Takes in one.
+    pub(super) fn count(&self, event: EventMessage) {
+        let at = event.time_nano;
+        let attributes = event.actor.and_then(|actor| actor.attributes);
+        if let Some(name) = attributes.and_then(|mut attributes| attributes.remove("name")) {
+            let mut counts = self.counts();
+            let heard = counts.entry(name).or_default();
+            heard.kills += 1;
+            heard.last = heard.last.max(at);
+        }
     }
 
     /// Forgets a container.
     pub(super) fn forget(&self, container: &str) {
-        self.counts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(container);
+        self.counts().remove(container);
     }
-}
 
-fn count(counts: &Counts, event: EventMessage) {
-    let at = event.time_nano;
-    let attributes = event.actor.and_then(|actor| actor.attributes);
-    if let Some(name) = attributes.and_then(|mut attributes| attributes.remove("name")) {
-        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let heard = counts.entry(name).or_default();
-        heard.kills += 1;
-        heard.last = heard.last.max(at);
+    fn counts(&self) -> std::sync::MutexGuard<'_, HashMap<String, Heard>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

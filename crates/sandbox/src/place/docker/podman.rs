@@ -10,6 +10,7 @@ use std::time::Duration;
 use bollard::models::{SystemInfo, SystemVersion};
 use bollard::{API_DEFAULT_VERSION, Docker};
 
+use super::address::Address;
 use super::call::{self, Failure};
 use super::labels;
 use crate::error::Error;
@@ -63,7 +64,7 @@ pub(super) fn address() -> String {
 ///
 /// # Errors
 /// `Unsupported` when none answers, or what answers is something else.
-pub(super) async fn ask() -> Result<(Docker, SystemInfo), Error> {
+pub(super) async fn ask() -> Result<(Docker, Address, SystemInfo), Error> {
     let address = address();
     let cannot = |problem: String| Error::Unsupported {
         message: format!(
@@ -84,7 +85,7 @@ pub(super) async fn ask() -> Result<(Docker, SystemInfo), Error> {
         .await
         .map_err(|failure: Failure| cannot(failure.to_string()))?;
     if is_podman(&version) {
-        Ok((engine, info))
+        Ok((engine, Address::of_podman(address), info))
     } else {
         Err(cannot(String::from(
             "the engine that answers is not Podman",
@@ -104,7 +105,7 @@ pub(super) fn storage(info: &SystemInfo) -> Option<PathBuf> {
 /// # Errors
 /// When none answers.
 pub async fn probe_podman() -> Result<String, Error> {
-    let (engine, info) = ask().await?;
+    let (engine, _, info) = ask().await?;
     let version = info.server_version.unwrap_or_default();
     drop(engine);
     Ok(version)

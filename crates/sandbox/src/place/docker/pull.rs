@@ -1,11 +1,9 @@
 //! Pulls: tried again where that can help, each answer of a registry named.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use bollard::auth::DockerCredentials;
 use bollard::errors::Error as Answer;
-use bollard::models::CreateImageInfo;
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep, timeout};
@@ -13,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::call::Failure;
 use super::credentials::{self, Registry};
 use super::image::{Source, Trouble};
+use super::progress::{Listed, PullPhase};
 
 /// Waits before another try, before jitter of up to half of it.
 const WAITS: [Duration; 4] = [
@@ -25,7 +24,7 @@ const WAITS: [Duration; 4] = [
 const SILENCE: Duration = Duration::from_mins(5);
 /// How often people are told how far it is.
 const TELL: Duration = Duration::from_secs(10);
-const MEGA: i64 = 1_000_000;
+const MEGA: u64 = 1_000_000;
 
 /// The registry's host in an image's name, where there is one.
 fn host(name: &str) -> Option<&str> {
@@ -34,7 +33,7 @@ fn host(name: &str) -> Option<&str> {
 }
 
 /// The name with a tag: without one the engine would pull all there are.
-fn tagged(name: &str) -> String {
+pub(super) fn tagged(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     if last.contains([':', '@']) {
         name.to_owned()
@@ -67,11 +66,17 @@ pub(super) async fn run(source: &Source, name: &str) -> Result<(), Trouble> {
     if let Some(problem) = &warning {
         tracing::warn!(image = name, problem, "pulling without credentials");
     }
+    let listed = source.pulls.begin(name);
     let mut waits = WAITS.iter();
     loop {
+        // The semaphore is never closed. Who waits before another try holds nobody up.
+        let turn = source.turns.acquire().await;
+        listed.enter(PullPhase::Pulling);
         let started = Instant::now();
         tracing::info!(image = name, "pulling");
-        let problem = match once(source, name, found.clone()).await {
+        let pulled = once(source, name, found.clone(), &listed).await;
+        drop(turn);
+        let problem = match pulled {
             Ok(()) => {
                 let seconds = started.elapsed().as_secs();
                 tracing::info!(image = name, seconds, "pulled");
@@ -92,10 +97,9 @@ pub(super) async fn run(source: &Source, name: &str) -> Result<(), Trouble> {
             Class::Transient => {}
         }
         let Some(wait) = waits.next() else {
-            return Err(Trouble::Failed {
-                problem: format!("{}, {} times in a row", said(&problem), WAITS.len() + 1),
-            });
+            return Err(given_up(&problem));
         };
+        listed.enter(PullPhase::Pausing);
         let wait = wait.mul_f64(1.0 + fastrand::f64() / 2.0);
         tracing::warn!(
             image = name,
@@ -105,6 +109,23 @@ pub(super) async fn run(source: &Source, name: &str) -> Result<(), Trouble> {
         );
         sleep(wait).await;
     }
+}
+
+/// How far it is, for the log.
+fn log(listed: &Listed) {
+    if let Some(progress) = listed.progress() {
+        let (megabytes, of) = (progress.bytes / MEGA, progress.total / MEGA);
+        tracing::info!(image = progress.image, megabytes, of, "pulling");
+    }
+}
+
+/// After the last try.
+fn given_up(failure: &Failure) -> Trouble {
+    let problem = format!("{}, {} times in a row", said(failure), WAITS.len() + 1);
+    if failure.is_unanswered() {
+        return Trouble::Engine { problem };
+    }
+    Trouble::Failed { problem }
 }
 
 fn said(problem: &Failure) -> String {
@@ -118,6 +139,7 @@ async fn once(
     source: &Source,
     name: &str,
     credentials: Option<DockerCredentials>,
+    listed: &Listed,
 ) -> Result<(), Failure> {
     let options = CreateImageOptionsBuilder::default()
         .from_image(&tagged(name))
@@ -125,7 +147,7 @@ async fn once(
         .build();
     let docker = source.docker.clone().with_timeout(SILENCE);
     let mut lines = docker.create_image(Some(options), None, credentials);
-    let mut progress = Progress::default();
+    let mut told = Instant::now();
     loop {
         match timeout(SILENCE, lines.next()).await {
             Err(_) => return Err(Failure::Late),
@@ -133,47 +155,11 @@ async fn once(
             // Several lines at once are more than the decoder takes; whether the image came is asked afterwards.
             Ok(Some(Err(Answer::JsonDataError { .. } | Answer::JsonSerdeError { .. }))) => {}
             Ok(Some(Err(error))) => return Err(Failure::Engine(error)),
-            Ok(Some(Ok(line))) => progress.hear(name, &line),
+            Ok(Some(Ok(line))) => listed.hear(&line),
         }
-    }
-}
-
-/// How far the layers are.
-struct Progress {
-    layers: HashMap<String, (i64, i64)>,
-    told: Instant,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self {
-            layers: HashMap::new(),
-            told: Instant::now(),
-        }
-    }
-}
-
-impl Progress {
-    fn hear(&mut self, image: &str, line: &CreateImageInfo) {
-        let (Some(layer), Some(status)) = (&line.id, &line.status) else {
-            return;
-        };
-        let detail = line.progress_detail.as_ref();
-        let both = detail.and_then(|detail| detail.current.zip(detail.total));
-        if status == "Downloading"
-            && let Some(both) = both
-        {
-            self.layers.insert(layer.clone(), both);
-        } else if let Some(layer) = self.layers.get_mut(layer) {
-            layer.0 = layer.1;
-        }
-        if self.told.elapsed() >= TELL {
-            self.told = Instant::now();
-            let (done, all) = self
-                .layers
-                .values()
-                .fold((0, 0), |(done, all), layer| (done + layer.0, all + layer.1));
-            tracing::info!(image, megabytes = done / MEGA, of = all / MEGA, "pulling");
+        if told.elapsed() >= TELL {
+            told = Instant::now();
+            log(listed);
         }
     }
 }
@@ -191,7 +177,8 @@ fn class(problem: &Failure) -> Class {
         return Class::Full;
     }
     // These say "denied" and "unauthorized" of things that pass.
-    if has(&["toomanyrequests", "too many requests", "429"]) {
+    // The number 429 alone may as well be of a port or a digest.
+    if has(&["toomanyrequests", "too many requests"]) {
         return Class::Transient;
     }
     if has(&[
@@ -263,6 +250,7 @@ mod tests {
             "manifest for r/x:tag not found: manifest unknown: manifest unknown",
             "pull access denied for x, repository does not exist or may require 'docker login'",
             "unauthorized: authentication required",
+            "manifest for 127.0.0.1:42900/x:1 not found: manifest unknown: manifest unknown",
             "no matching manifest for linux/arm64 in the manifest list entries",
             "Get \"https://r/v2/\": http: server gave HTTP response to HTTPS client",
         ] {

@@ -58,7 +58,8 @@ impl Docker {
             None
         } else {
             let until = Instant::now() + START;
-            Some(container::bring_up(&self.engine, &id.0, until).await?.0)
+            let up = container::bring_up(&self.engine, &id.0, until).await;
+            Some(up.map_err(|not_up| not_up.of(&id.0))?.0)
         };
         let options = CreateExecOptions {
             attach_stdin: Some(true),
