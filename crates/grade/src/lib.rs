@@ -6,18 +6,25 @@
 pub mod bucket;
 pub mod directives;
 pub mod eval_script;
+pub mod evaluation;
 pub mod log;
 mod near;
 pub mod official;
 pub mod parse;
 pub mod rules;
+pub mod reading;
+mod results;
 pub mod spec;
 pub mod stats;
+pub mod status_map;
 pub mod verdict;
 
 pub use eval_script::wrap;
+pub use evaluation::{Expected, evaluate};
 pub use log::LogParts;
-pub use parse::{Parsed, Parser, TestResult, UnknownParser, parser};
 pub use rules::{Rules, RulesError};
 pub use spec::{Resolved, SpecError, TestPaths, resolve, test_paths};
+pub use parse::{Context, Parsed, Parser, TestResult, UnknownParser, Word, parser};
+pub use reading::Reading;
+pub use status_map::StatusMap;
 pub use verdict::{Evidence, verdict};

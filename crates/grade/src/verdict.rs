@@ -1,15 +1,15 @@
 //! What the results of the tests say about a patch.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
-
 use schema::grading::{
-    EvalType, GradingSpec, LogShape, MatchCounts, OfficialVerdict, PatchApplication, TestStatus,
-    TestTally, Verdict,
+    EvalType, GradingSpec, LogShape, MatchCounts, OfficialVerdict, PatchApplication, Resolution,
+    TestStatus, TestTally, Verdict,
 };
 
+use crate::evaluation::{Expected, Kind, evaluate, resolution};
 use crate::log::LogParts;
-use crate::parse::{Parsed, Parser, TestResult, UnknownParser, parser};
+use crate::parse::{Context, UnknownParser, parser};
+use crate::reading::{Reading, ran_silently};
+use crate::results::Results;
 
 /// What happened when a patch was graded.
 #[derive(Debug, Clone, Copy)]
@@ -24,32 +24,18 @@ pub struct Evidence<'a> {
     pub exit_code: Option<i32>,
 }
 
-/// Says what came of a patch, by the official harness's rules: resolved when every `FAIL_TO_PASS` and `PASS_TO_PASS` test passed, or failed as
-/// expected; a test that the log does not show failed; a skipped test is no fix, and no regression either.
+/// Says what came of a patch: officially, to the letter, in the generation that the specification names; and by the rules of generation 5 with
+/// whole names beside the official ones, so that a row may name its tests either way.
 ///
-/// Beyond them, a patch that the official rules call resolved is not when the log was tampered with: a test reported both as passed and as
-/// failed, marks that occur twice, an exit code that is not the one in the log.
+/// By these a patch is resolved when every `FAIL_TO_PASS` and `PASS_TO_PASS` test passed, or failed as expected; a test that the log does not
+/// show failed; a skipped test is no fix, and no regression either. And it is not when the log was tampered with: a test reported both as passed
+/// and as failed, marks that occur twice, an exit code that is not the one in the log.
 ///
 /// # Errors
 /// The specification names a parser that we do not have.
 pub fn verdict(spec: &GradingSpec, evidence: &Evidence<'_>) -> Result<Verdict, UnknownParser> {
     let parser = parser(&spec.log_parser)?;
-    let mut verdict = Verdict {
-        resolved: false,
-        official_resolved: false,
-        tamper_reason: None,
-        application: evidence.application,
-        timed_out: evidence.timed_out,
-        log_readable: false,
-        log_shape: LogShape::default(),
-        official: OfficialVerdict::default(),
-        matches: MatchCounts::default(),
-        exit_code: evidence.exit_code,
-        fail_to_pass: all_failed(&spec.fail_to_pass),
-        pass_to_pass: all_failed(&spec.pass_to_pass),
-        statuses: BTreeMap::new(),
-        note: None,
-    };
+    let mut verdict = unread(spec, evidence);
     let log = match (evidence.application, evidence.log) {
         (PatchApplication::Rejected, _) => {
             verdict.note = Some("the patch does not apply".to_owned());
@@ -61,167 +47,91 @@ pub fn verdict(spec: &GradingSpec, evidence: &Evidence<'_>) -> Result<Verdict, U
         }
         (_, Some(log)) => log,
     };
+    verdict.log_shape = log.shape;
     verdict.exit_code = log.exit_code().or(evidence.exit_code);
-    let parsed = read_tests(log, parser);
-    let results = Results::new(&parsed);
-    verdict.statuses.clone_from(&results.worst);
-    verdict.fail_to_pass = tally(spec, &spec.fail_to_pass, &results, Kind::MustTurn);
-    verdict.pass_to_pass = tally(spec, &spec.pass_to_pass, &results, Kind::MustStay);
-    if let Err(note) = readable(log, evidence, &parsed, &results) {
+    let reading = Reading::new(log, parser, &Context::from(spec));
+    if !evidence.timed_out && reading.is_officially_readable() {
+        verdict.official = evaluate(&reading.map(), &expected(spec));
+    }
+    verdict.official_resolved = verdict.official.resolution == Resolution::Full;
+    let results = Results::new(&reading);
+    verdict.statuses = results.statuses();
+    let mut matches = MatchCounts::default();
+    verdict.fail_to_pass = tally(
+        spec,
+        &spec.fail_to_pass,
+        &results,
+        Kind::MustTurn,
+        &mut matches,
+    );
+    verdict.pass_to_pass = tally(
+        spec,
+        &spec.pass_to_pass,
+        &results,
+        Kind::MustStay,
+        &mut matches,
+    );
+    verdict.matches = matches;
+    if let Err(note) = readable(spec, log, evidence, &results) {
         verdict.note = Some(note);
         return Ok(verdict);
     }
     verdict.log_readable = true;
-    let notes = parsed.notes.join("; ");
+    let notes = reading.notes().join("; ");
     verdict.note = (!notes.is_empty()).then_some(notes);
-    verdict.official_resolved =
-        verdict.fail_to_pass.failure.is_empty() && verdict.pass_to_pass.failure.is_empty();
-    if verdict.official_resolved {
+    if resolution(&verdict.fail_to_pass, &verdict.pass_to_pass) == Resolution::Full {
         verdict.tamper_reason = tampering(spec, log, evidence, &results);
         verdict.resolved = verdict.tamper_reason.is_none();
     }
     Ok(verdict)
 }
 
-/// What a list of tests asks for.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// The tests failed before, so one that is skipped did not turn.
-    MustTurn,
-    /// The tests passed before, so one that is skipped did not break.
-    MustStay,
-}
-
-impl Kind {
-    fn is_met_by(self, status: TestStatus) -> bool {
-        match status {
-            TestStatus::Passed | TestStatus::Xfail => true,
-            TestStatus::Skipped => matches!(self, Self::MustStay),
-            TestStatus::Failed | TestStatus::Error | TestStatus::Xpass => false,
-        }
-    }
-}
-
-/// The results of a log, ready to be asked for tests by the names of a dataset.
-struct Results {
-    /// By the official parser's names; the last result of a name counts.
-    official: BTreeMap<String, TestStatus>,
-    /// The same names; the worst result counts.
-    official_worst: BTreeMap<String, TestStatus>,
-    /// By whole names; the worst result counts.
-    worst: BTreeMap<String, TestStatus>,
-    /// By whole names with single spaces; the worst result counts.
-    spaced: HashMap<String, TestStatus>,
-}
-
-impl Results {
-    fn new(parsed: &Parsed) -> Self {
-        let mut spaced = HashMap::new();
-        for test in &parsed.tests {
-            let status = spaced
-                .entry(single_spaced(&test.name))
-                .or_insert(test.status);
-            *status = worse(*status, test.status);
-        }
-        let last = |test: &TestResult| (test.name.clone(), test.status);
-        Self {
-            official: parsed.official.iter().map(last).collect(),
-            official_worst: worst(&parsed.official),
-            worst: worst(&parsed.tests),
-            spaced,
-        }
-    }
-
-    /// What a test did: by its official name, its whole name, its name cut inside a parameter (many names in datasets are), its name up to
-    /// white space.
-    fn status(&self, name: &str) -> Option<TestStatus> {
-        self.official
-            .get(name)
-            .or_else(|| self.worst.get(name))
-            .copied()
-            .or_else(|| cut_name(&self.official, name))
-            .or_else(|| cut_name(&self.worst, name))
-            .or_else(|| self.spaced.get(&single_spaced(name)).copied())
-    }
-
-    /// Whether a test is reported as failed, whatever else it is reported as.
-    fn ever_failed(&self, name: &str) -> bool {
-        [&self.official_worst, &self.worst]
-            .iter()
-            .filter_map(|results| results.get(name))
-            .any(|status| is_failure(*status))
-    }
-
-    fn any_failed(&self) -> bool {
-        [&self.official, &self.worst]
-            .iter()
-            .any(|results| results.values().any(|status| is_failure(*status)))
-    }
-}
-
-/// The status of a name that ends inside its parameter, where all tests that begin with it agree on passing.
-fn cut_name(results: &BTreeMap<String, TestStatus>, name: &str) -> Option<TestStatus> {
-    if name.matches('[').count() <= name.matches(']').count() {
-        return None;
-    }
-    let mut candidates = results
-        .range::<str, _>((Bound::Included(name), Bound::Unbounded))
-        .take_while(|(candidate, _)| candidate.starts_with(name))
-        .map(|(_, status)| *status);
-    let first = candidates.next()?;
-    candidates
-        .all(|status| Kind::MustTurn.is_met_by(status) == Kind::MustTurn.is_met_by(first))
-        .then_some(first)
-}
-
-fn single_spaced(name: &str) -> String {
-    name.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn worst(results: &[TestResult]) -> BTreeMap<String, TestStatus> {
-    let mut worst: BTreeMap<String, TestStatus> = BTreeMap::new();
-    for test in results {
-        match worst.get_mut(&test.name) {
-            Some(status) => *status = worse(*status, test.status),
-            None => drop(worst.insert(test.name.clone(), test.status)),
-        }
-    }
-    worst
-}
-
-fn worse(one: TestStatus, other: TestStatus) -> TestStatus {
-    std::cmp::max_by_key(one, other, |status| badness(*status))
-}
-
-fn badness(status: TestStatus) -> u8 {
-    match status {
-        TestStatus::Passed => 0,
-        TestStatus::Xfail => 1,
-        TestStatus::Skipped => 2,
-        TestStatus::Xpass => 3,
-        TestStatus::Error => 4,
-        TestStatus::Failed => 5,
-    }
-}
-
-fn is_failure(status: TestStatus) -> bool {
-    match status {
-        TestStatus::Failed | TestStatus::Error => true,
-        TestStatus::Passed | TestStatus::Skipped | TestStatus::Xfail | TestStatus::Xpass => false,
-    }
-}
-
-fn all_failed(tests: &[String]) -> TestTally {
-    TestTally {
+/// The verdict on a log that nobody has read.
+fn unread(spec: &GradingSpec, evidence: &Evidence<'_>) -> Verdict {
+    let all_failed = |tests: &[String]| TestTally {
         success: Vec::new(),
         failure: tests.to_vec(),
+    };
+    Verdict {
+        resolved: false,
+        official_resolved: false,
+        tamper_reason: None,
+        application: evidence.application,
+        timed_out: evidence.timed_out,
+        log_readable: false,
+        log_shape: LogShape::Absent,
+        official: OfficialVerdict {
+            harness: spec.harness,
+            ..OfficialVerdict::default()
+        },
+        matches: MatchCounts::default(),
+        exit_code: evidence.exit_code,
+        fail_to_pass: all_failed(&spec.fail_to_pass),
+        pass_to_pass: all_failed(&spec.pass_to_pass),
+        statuses: std::collections::BTreeMap::new(),
+        note: None,
     }
 }
 
-fn tally(spec: &GradingSpec, tests: &[String], results: &Results, kind: Kind) -> TestTally {
+fn expected(spec: &GradingSpec) -> Expected<'_> {
+    Expected {
+        fail_to_pass: &spec.fail_to_pass,
+        pass_to_pass: &spec.pass_to_pass,
+        eval_type: spec.eval_type,
+        harness: spec.harness,
+    }
+}
+
+fn tally(
+    spec: &GradingSpec,
+    tests: &[String],
+    results: &Results<'_>,
+    kind: Kind,
+    matches: &mut MatchCounts,
+) -> TestTally {
     let mut tally = TestTally::default();
     for test in tests {
-        let status = results.status(test);
+        let status = results.status(test, matches);
         let met = match spec.eval_type {
             EvalType::PassAndFail => status.is_some_and(|status| kind.is_met_by(status)),
             EvalType::FailOnly => status != Some(TestStatus::Failed),
@@ -235,20 +145,12 @@ fn tally(spec: &GradingSpec, tests: &[String], results: &Results, kind: Kind) ->
     tally
 }
 
-fn read_tests(log: &LogParts, parser: Parser) -> Parsed {
-    let parsed = parser(log.tests().unwrap_or(&log.whole));
-    if parsed.official.is_empty() && log.official {
-        return parser(&log.whole);
-    }
-    parsed
-}
-
 /// Whether the log is that of a run of the tests; why not, for people.
 fn readable(
+    spec: &GradingSpec,
     log: &LogParts,
     evidence: &Evidence<'_>,
-    parsed: &Parsed,
-    results: &Results,
+    results: &Results<'_>,
 ) -> Result<(), String> {
     if evidence.timed_out {
         return Err("the tests were stopped because their time was over".to_owned());
@@ -256,8 +158,13 @@ fn readable(
     if log.tests().is_none() {
         return Err("the script did not get to the end of the tests".to_owned());
     }
-    if parsed.official.is_empty() && parsed.tests.is_empty() {
-        return Err("no test result in the log".to_owned());
+    if results.is_empty() {
+        // Where only failures are told, a run without any says nothing of tests.
+        let silent = spec.eval_type == EvalType::FailOnly && ran_silently(log.whole());
+        return match silent {
+            true => Ok(()),
+            false => Err("no test result in the log".to_owned()),
+        };
     }
     match log.test_exit {
         Some(code) if code != 0 && !results.any_failed() => Err(format!(
@@ -272,7 +179,7 @@ fn tampering(
     spec: &GradingSpec,
     log: &LogParts,
     evidence: &Evidence<'_>,
-    results: &Results,
+    results: &Results<'_>,
 ) -> Option<String> {
     if log.repeated_marks {
         return Some("the log holds a mark of the script twice".to_owned());

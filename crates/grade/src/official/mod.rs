@@ -73,7 +73,7 @@ pub fn report(graded: &Graded<'_>) -> BTreeMap<String, Report> {
     let verdict = graded.verdict;
     let official = &verdict.official;
     let applied = verdict.application != PatchApplication::Rejected;
-    let readable = graded.patch_exists && applied && verdict.log_readable;
+    let readable = graded.patch_exists && applied && official.log_readable;
     let five = match official.harness {
         Harness::V4 => false,
         Harness::V5 => true,
@@ -90,8 +90,8 @@ pub fn report(graded: &Graded<'_>) -> BTreeMap<String, Report> {
         infra_failure: five.then(|| sign.is_some_and(|sign| sign.tier() == Tier::Environment)),
         infra_failure_reason: sign.map(|sign| sign.name().to_owned()),
         tests_status: readable.then(|| TestsStatus {
-            fail_to_pass: verdict.fail_to_pass.clone(),
-            pass_to_pass: verdict.pass_to_pass.clone(),
+            fail_to_pass: official.fail_to_pass.clone(),
+            pass_to_pass: official.pass_to_pass.clone(),
             ..TestsStatus::default()
         }),
     };

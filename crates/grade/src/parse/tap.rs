@@ -2,30 +2,39 @@
 
 use schema::grading::TestStatus;
 
-use super::Parsed;
+use super::context::Context;
+use super::lines::numbered;
+use super::result::Parsed;
+use super::suites::Room;
+use super::text::{after_digits, strip};
 
 /// How much deeper each level of subtests is indented.
 const INDENT: usize = 4;
 
-/// How many times its own length a log may grow by the names of parents that subtests are named with. Real ones stay below twice; without a
-/// limit a hostile log of short lines below one long name would grow hundredfold.
-const MAX_GROWTH: usize = 8;
-
 /// Reads TAP. A subtest is named `parent > child`, and by its own name alone as well.
-pub(super) fn parse(log: &str) -> Parsed {
+pub(super) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
     let mut reader = Reader {
-        room: log.len().saturating_mul(MAX_GROWTH),
-        ..Reader::default()
+        parsed: Parsed::with_whole_names(),
+        room: Room::of(log),
+        line: 0,
+        open: Vec::new(),
+        braced: Vec::new(),
+        yaml: None,
+        planned: None,
+        seen: 0,
+        bailed_out: false,
     };
-    for line in log.lines() {
+    for (number, line) in numbered(log) {
+        reader.line = number;
         reader.read(line);
     }
     reader.finish()
 }
 
-#[derive(Default)]
-struct Reader {
-    parsed: Parsed,
+struct Reader<'a> {
+    parsed: Parsed<'a>,
+    /// Number of the line that is read.
+    line: usize,
     /// Names of the subtests that are open, outermost first.
     open: Vec<String>,
     /// Whether each open subtest is closed by a brace.
@@ -37,8 +46,7 @@ struct Reader {
     /// Tests seen at the top level.
     seen: usize,
     bailed_out: bool,
-    /// Bytes that names of parents may still take.
-    room: usize,
+    room: Room,
 }
 
 /// A result line, taken apart.
@@ -50,8 +58,8 @@ struct Point<'a> {
     text: &'a str,
 }
 
-impl Reader {
-    fn read(&mut self, line: &str) {
+impl<'a> Reader<'a> {
+    fn read(&mut self, line: &'a str) {
         self.read_officially(line);
         let text = line.trim_start();
         let indent = line.len() - text.len();
@@ -82,18 +90,19 @@ impl Reader {
         }
     }
 
-    /// The official harness takes any line with a number, and all that follows the number as the name.
-    fn read_officially(&mut self, line: &str) {
-        let point = Point::read(line.trim());
-        if let Some(point) =
-            point.filter(|point| !point.number.is_empty() && !point.text.is_empty())
-        {
-            let status = if point.ok {
-                TestStatus::Passed
-            } else {
-                TestStatus::Failed
-            };
-            self.parsed.found_officially(point.text, status);
+    /// Rules of `parse_log_tap`, the same in SWE-bench 4.1.0 and 5.0.2: any line with a number and a name, which is all that follows.
+    fn read_officially(&mut self, line: &'a str) {
+        let line = strip(line);
+        let (rest, status) = match line.strip_prefix("ok ") {
+            Some(rest) => (rest, TestStatus::Passed),
+            None => match line.strip_prefix("not ok ") {
+                Some(rest) => (rest, TestStatus::Failed),
+                None => return,
+            },
+        };
+        let name = after_digits(rest).and_then(|rest| rest.strip_prefix(' '));
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.parsed.found(name, status, self.line);
         }
     }
 
@@ -145,7 +154,7 @@ impl Reader {
             if depth > 0 {
                 self.found_below_parents(&name, status);
             }
-            self.parsed.found(name.clone(), status);
+            self.parsed.found_whole(name.clone(), status, self.line);
         }
         if opens {
             self.open.push(name);
@@ -154,13 +163,12 @@ impl Reader {
     }
 
     fn found_below_parents(&mut self, name: &str, status: TestStatus) {
-        let parents: usize = self.open.iter().map(|parent| parent.len() + 3).sum();
-        let Some(room) = self.room.checked_sub(parents) else {
-            return;
-        };
-        self.room = room;
-        self.parsed
-            .found(format!("{} > {name}", self.open.join(" > ")), status);
+        let names = self.open.iter().map(String::as_str);
+        let names = names.chain(std::iter::once(name));
+        match self.room.join(names, " > ") {
+            Some(name) => self.parsed.found_whole(name, status, self.line),
+            None => self.parsed.out_of_room(),
+        }
     }
 
     /// `1..N`.
@@ -174,7 +182,7 @@ impl Reader {
         }
     }
 
-    fn finish(mut self) -> Parsed {
+    fn finish(mut self) -> Parsed<'a> {
         if let Some(planned) = self.planned.filter(|planned| *planned != self.seen) {
             let seen = self.seen;
             self.parsed
@@ -275,8 +283,15 @@ mod tests {
     use TestStatus::{Failed, Passed, Skipped, Xfail, Xpass};
 
     fn tests(log: &str) -> Vec<(String, TestStatus)> {
-        let tests = parse(log).tests.into_iter();
-        tests.map(|test| (test.name, test.status)).collect()
+        let parsed = parse(log, &Context::default());
+        let tests = parsed.tests().iter();
+        tests
+            .map(|test| (test.name.to_string(), test.word.status().unwrap()))
+            .collect()
+    }
+
+    fn notes(log: &str) -> Vec<String> {
+        parse(log, &Context::default()).notes
     }
 
     fn assert_tests(log: &str, expected: &[(&str, TestStatus)]) {
@@ -344,7 +359,8 @@ mod tests {
     fn long_names_of_parents_do_not_blow_a_log_up() {
         let parent = "p".repeat(100_000);
         let log = format!("# Subtest: {parent}\n{}", "    ok 1 a\n".repeat(10_000));
-        let tests = parse(&log).tests;
+        let parsed = parse(&log, &Context::default());
+        let tests = parsed.tests();
         let alone = tests.iter().filter(|test| test.name == "a").count();
         assert_eq!(alone, 10_000);
         let bytes: usize = tests.iter().map(|test| test.name.len()).sum();
@@ -361,25 +377,26 @@ mod tests {
 
     #[test]
     fn plans_and_bail_out_are_noted() {
+        assert_eq!(notes("1..3\nok 1 a\n"), ["3 tests were planned and 1 ran"]);
         assert_eq!(
-            parse("1..3\nok 1 a\n").notes,
-            ["3 tests were planned and 1 ran"]
-        );
-        assert_eq!(
-            parse("ok 1 a\nBail out! no disk\n").notes,
+            notes("ok 1 a\nBail out! no disk\n"),
             ["the tests bailed out: no disk"]
         );
-        assert!(parse("ok 1 a\n1..1\n").notes.is_empty());
+        assert!(notes("ok 1 a\n1..1\n").is_empty());
     }
 
     #[test]
     fn official_names_are_all_that_follows_the_number() {
-        let parsed = parse("  ok 1 - a # SKIP x\nnot ok 2 b\nok 3\n");
+        let log = "  ok 1 - a # SKIP x\nnot ok 2 b\nok 3\nok 4  c\nok  5 d\n";
+        let parsed = parse(log, &Context::default());
         let names: Vec<_> = parsed
             .official
             .iter()
-            .map(|test| (test.name.as_str(), test.status))
+            .map(|test| (&*test.name, test.word.status().unwrap()))
             .collect();
-        assert_eq!(names, [("- a # SKIP x", Passed), ("b", Failed)]);
+        assert_eq!(
+            names,
+            [("- a # SKIP x", Passed), ("b", Failed), (" c", Passed)]
+        );
     }
 }

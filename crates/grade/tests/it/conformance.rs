@@ -4,12 +4,28 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use grade::{Evidence, Parsed, log, official::TestsStatus, parser, verdict};
-use schema::grading::{EvalType, GradingSpec, PatchApplication, TestStatus};
+use grade::{Context, Evidence, Reading, log, official, official::TestsStatus, parser, verdict};
+use schema::grading::{
+    EvalType, GradingSpec, Harness, LogShape, PatchApplication, TestTally, Verdict,
+};
+use schema::instance::InstanceId;
 use serde_json::Value;
 
-/// Projects whose official parser is the plain one for pytest.
-const PYTEST: &[&str] = &["pallets__flask", "pydata__xarray", "pytest-dev__pytest"];
+/// The parser of each project's logs.
+const PARSERS: &[(&str, &str)] = &[
+    ("astropy__", "astropy"),
+    ("django__", "django"),
+    ("matplotlib__", "matplotlib"),
+    ("mwaskom__", "seaborn"),
+    ("pallets__", "flask"),
+    ("psf__", "requests"),
+    ("pydata__", "xarray"),
+    ("pylint-dev__", "pylint"),
+    ("pytest-dev__", "pytest"),
+    ("scikit-learn__", "scikit"),
+    ("sphinx-doc__", "sphinx"),
+    ("sympy__", "sympy"),
+];
 
 fn directory() -> Option<PathBuf> {
     let directory = std::env::var_os("PATCHMILL_CONFORMANCE").map_or_else(
@@ -23,46 +39,130 @@ fn directory() -> Option<PathBuf> {
     None
 }
 
-/// Directories of instances that the plain pytest parser is for.
-fn instances(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory.join("eval-logs/v1-gold")).unwrap();
-    let mut instances: Vec<PathBuf> = entries
+/// A log, and what the official harness made of it.
+struct Pair {
+    name: String,
+    parser: &'static str,
+    log: Vec<u8>,
+    /// The report of the instance.
+    report: Value,
+    /// The map of each generation.
+    maps: Vec<(Harness, BTreeMap<String, String>)>,
+}
+
+impl Pair {
+    fn read(directory: &Path, parser: &'static str, maps: &[(Harness, &str)]) -> Self {
+        let log = ["eval.log", "test_output.txt"]
+            .into_iter()
+            .find_map(|name| fs::read(directory.join(name)).ok())
+            .unwrap();
+        let report: Value =
+            serde_json::from_slice(&fs::read(directory.join("report.json")).unwrap()).unwrap();
+        let maps = maps.iter().filter_map(|(harness, name)| {
+            let text = fs::read(directory.join(name)).ok()?;
+            Some((*harness, serde_json::from_slice(&text).unwrap()))
+        });
+        Self {
+            name: directory
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned(),
+            parser,
+            log,
+            maps: maps.collect(),
+            report: match report.get("resolved") {
+                Some(_) => report,
+                None => report.as_object().unwrap().values().next().unwrap().clone(),
+            },
+        }
+    }
+
+    fn tests_status(&self) -> TestsStatus {
+        serde_json::from_value(self.report["tests_status"].clone()).unwrap()
+    }
+
+    /// The verdict on the log, the tests expected that the report knows.
+    fn judge(&self, harness: Harness) -> Verdict {
+        let status = self.tests_status();
+        let expected = |tally: &TestTally| [tally.success.clone(), tally.failure.clone()].concat();
+        let spec = GradingSpec {
+            log_parser: self.parser.to_owned(),
+            fail_to_pass: expected(&status.fail_to_pass),
+            pass_to_pass: expected(&status.pass_to_pass),
+            eval_type: EvalType::PassAndFail,
+            harness,
+            ..GradingSpec::default()
+        };
+        let parts = log::read_official(&self.log);
+        let evidence = Evidence {
+            application: PatchApplication::Applied,
+            log: Some(&parts),
+            timed_out: false,
+            exit_code: None,
+        };
+        verdict(&spec, &evidence).unwrap()
+    }
+}
+
+/// Directories below one that hold a report.
+fn directories(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).unwrap();
+    let mut found: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
-        .filter(|path| {
+        .filter(|path| path.join("report.json").is_file())
+        .collect();
+    found.sort();
+    assert!(!found.is_empty(), "{}", parent.display());
+    found
+}
+
+fn pairs(directory: &Path) -> Vec<Pair> {
+    let logs = directory.join("eval-logs");
+    let both = [
+        (Harness::V4, "status-map.4.1.0.json"),
+        (Harness::V5, "status-map.5.0.2.json"),
+    ];
+    let harness = ["v1-gold", "v2-official"].into_iter();
+    let mut pairs: Vec<Pair> = harness
+        .flat_map(|folder| directories(&logs.join(folder)))
+        .map(|path| {
             let name = path.file_name().unwrap().to_string_lossy();
-            PYTEST.iter().any(|project| name.starts_with(project))
+            let known = PARSERS.iter().find(|(start, _)| name.starts_with(start));
+            Pair::read(&path, known.unwrap().1, &both)
         })
         .collect();
-    instances.sort();
-    instances
+    for pair in &pairs {
+        assert_eq!(pair.maps.len(), 2, "{}", pair.name);
+    }
+    pairs.retain(|pair| !pair.maps.is_empty());
+    pairs
 }
 
-/// The statuses that count officially: the last of each name.
-fn official(parsed: &Parsed) -> BTreeMap<String, TestStatus> {
-    let results = parsed.official.iter();
-    results
-        .map(|test| (test.name.clone(), test.status))
-        .collect()
-}
-
-/// An official status map, without the words in it that are no status (`ERROR:` of other programs).
-fn status_map(path: &Path) -> BTreeMap<String, TestStatus> {
-    let map: BTreeMap<String, Value> = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-    map.into_iter()
-        .filter_map(|(name, status)| Some((name, serde_json::from_value(status).ok()?)))
+/// The last word on each test.
+fn map(pair: &Pair, harness: Harness) -> BTreeMap<String, String> {
+    let context = Context {
+        harness,
+        ..Context::default()
+    };
+    let parts = log::read_official(&pair.log);
+    let reading = Reading::new(&parts, parser(pair.parser).unwrap(), &context);
+    let map = reading.map();
+    map.iter()
+        .map(|(name, word)| (name.to_owned(), word.to_string()))
         .collect()
 }
 
 #[test]
-fn logs_are_read_as_the_official_parser_reads_them() {
+fn logs_are_read_as_the_official_parsers_read_them() {
     let Some(directory) = directory() else { return };
     let mut tests = 0;
-    for instance in instances(&directory) {
-        let parts = log::read_official(&fs::read(instance.join("eval.log")).unwrap());
-        let ours = official(&parser("pytest").unwrap()(&parts.whole));
-        let theirs = status_map(&instance.join("status-map.5.0.2.json"));
-        pretty_assertions::assert_eq!(ours, theirs, "{}", instance.display());
-        tests += theirs.len();
+    for pair in pairs(&directory) {
+        for (harness, theirs) in &pair.maps {
+            let ours = map(&pair, *harness);
+            pretty_assertions::assert_eq!(&ours, theirs, "{} {harness:?}", pair.name);
+            tests += theirs.len();
+        }
     }
     println!("{tests} tests agree");
     assert!(tests > 0);
@@ -71,42 +171,30 @@ fn logs_are_read_as_the_official_parser_reads_them() {
 #[test]
 fn verdicts_are_the_official_ones() {
     let Some(directory) = directory() else { return };
-    for instance in instances(&directory) {
-        let report: BTreeMap<String, Value> =
-            serde_json::from_slice(&fs::read(instance.join("report.json")).unwrap()).unwrap();
-        let report = report.into_values().next().unwrap();
-        let status: TestsStatus = serde_json::from_value(report["tests_status"].clone()).unwrap();
-        let expected = |tally: &schema::grading::TestTally| {
-            [tally.success.clone(), tally.failure.clone()].concat()
-        };
-        let spec = GradingSpec {
-            eval_script: String::new(),
-            log_parser: "parse_log_pytest".to_owned(),
-            test_patch: None,
-            fail_to_pass: expected(&status.fail_to_pass),
-            pass_to_pass: expected(&status.pass_to_pass),
-            eval_type: EvalType::PassAndFail,
-            timeout_seconds: None,
-            ..GradingSpec::default()
-        };
-        let parts = log::read_official(&fs::read(instance.join("eval.log")).unwrap());
-        let evidence = Evidence {
-            application: PatchApplication::Applied,
-            log: Some(&parts),
-            timed_out: false,
-            exit_code: None,
-        };
-        let verdict = verdict(&spec, &evidence).unwrap();
-        let name = instance.display();
-        assert_eq!(verdict.fail_to_pass, status.fail_to_pass, "{name}");
-        assert_eq!(verdict.pass_to_pass, status.pass_to_pass, "{name}");
-        assert_eq!(
-            Some(verdict.official_resolved),
-            report["resolved"].as_bool(),
-            "{name}"
-        );
-        assert_eq!(verdict.tamper_reason, None, "{name}");
-        assert_eq!(verdict.resolved, verdict.official_resolved, "{name}");
+    for pair in pairs(&directory) {
+        let expected = pair.tests_status();
+        for harness in [Harness::V4, Harness::V5] {
+            let name = format!("{} {harness:?}", pair.name);
+            let verdict = pair.judge(harness);
+            assert_eq!(verdict.log_shape, LogShape::Unmarked, "{name}");
+            assert_eq!(
+                verdict.official.fail_to_pass, expected.fail_to_pass,
+                "{name}"
+            );
+            assert_eq!(
+                verdict.official.pass_to_pass, expected.pass_to_pass,
+                "{name}"
+            );
+            assert_eq!(
+                Some(verdict.official_resolved),
+                pair.report["resolved"].as_bool(),
+                "{name}"
+            );
+            assert_eq!(verdict.tamper_reason, None, "{name}");
+            assert_eq!(verdict.resolved, verdict.official_resolved, "{name}");
+            let report = official::report(&InstanceId::new("i"), Some("diff"), &verdict);
+            assert_eq!(report["i"].tests_status.as_ref(), Some(&expected), "{name}");
+        }
     }
 }
 
@@ -121,11 +209,6 @@ fn real_scripts_are_wrapped() {
         let spec = GradingSpec {
             eval_script: row["eval_script"].as_str().unwrap().to_owned(),
             log_parser: "tap".to_owned(),
-            test_patch: None,
-            fail_to_pass: Vec::new(),
-            pass_to_pass: Vec::new(),
-            eval_type: EvalType::PassAndFail,
-            timeout_seconds: None,
             ..GradingSpec::default()
         };
         let wrapped = grade::wrap(&spec, "n0nce");

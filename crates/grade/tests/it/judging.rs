@@ -27,7 +27,13 @@ fn evidence(log: Option<&LogParts>) -> Evidence<'_> {
 }
 
 fn judge(spec: &GradingSpec, log: &str) -> Verdict {
-    verdict(spec, &evidence(Some(&log::read_official(log.as_bytes())))).unwrap()
+    verdict(
+        spec,
+        &evidence(Some(&log::read_official(
+            format!("Applied patch\n{log}").as_bytes(),
+        ))),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn names_are_found_whole_cut_and_with_other_spaces() {
 #[test]
 fn a_patch_that_does_not_apply_and_tests_that_did_not_run() {
     let spec = spec(&["t.py::a"], &["t.py::b"]);
-    let parts = log::read_official(b"PASSED t.py::a\nPASSED t.py::b\n");
+    let parts = log::read_official(b"Applied patch\nPASSED t.py::a\nPASSED t.py::b\n");
     let rejected = Evidence {
         application: PatchApplication::Rejected,
         ..evidence(Some(&parts))

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use grade::{log, parser};
+use grade::{Context, log, parser};
 use proptest::prelude::*;
 
 proptest! {
     #[test]
     fn any_log_is_read(log in proptest::collection::vec(any::<u8>(), 0..300), nonce in "[a-z0-9]{1,8}") {
         let parts = log::read(&log, &nonce);
-        prop_assert!(!parts.whole.contains('\r'));
+        prop_assert!(!parts.whole().contains('\r'));
         for name in grade::parse::known() {
-            parser(name).unwrap()(&parts.whole);
+            parser(name).unwrap()(parts.whole(), &Context::default());
         }
     }
 
@@ -19,7 +19,7 @@ proptest! {
     fn any_line_that_looks_like_a_result_is_read(lines in proptest::collection::vec("(PASSED|FAILED|XPASS|ok|not ok|\\[gw0\\]|    ok|  ---|  \\.\\.\\.|# Subtest:|\\}|1\\.\\.)[ 0-9]{0,3}[a\\[\\] :\\-#{(%\\\\äT]{0,12}", 0..20)) {
         let log = lines.join("\n");
         for name in grade::parse::known() {
-            parser(name).unwrap()(&log);
+            parser(name).unwrap()(&log, &Context::default());
         }
     }
 
@@ -46,7 +46,7 @@ fn hostile_logs_take_linear_time() {
     for log in &logs {
         let parts = log::read_official(log.as_bytes());
         for name in ["pytest", "tap"] {
-            parser(name).unwrap()(&parts.whole);
+            parser(name).unwrap()(parts.whole(), &Context::default());
         }
     }
     assert!(

@@ -1,8 +1,6 @@
-//! pytest: the lines of `-rA`'s short summary, and of `-v`.
+//! Whole names in the lines of pytest, by its own rules: those of `-rA`'s short summary, and those of `-v`.
 
 use schema::grading::TestStatus;
-
-use super::Parsed;
 
 /// The words that pytest has for what a test did.
 const WORDS: &[(&str, TestStatus)] = &[
@@ -14,43 +12,15 @@ const WORDS: &[(&str, TestStatus)] = &[
     ("XPASS", TestStatus::Xpass),
 ];
 
-/// Reads the output of pytest.
-pub(super) fn parse(log: &str) -> Parsed {
-    let mut parsed = Parsed::default();
-    for line in log.lines() {
-        read_officially(line, &mut parsed);
-        if let Some((name, status)) = summary_line(line).or_else(|| verbose_line(line)) {
-            parsed.found(name, status);
-        }
-    }
-    parsed
-}
-
-/// The official harness takes any line that begins with a status word, and of it the second word: names with spaces are cut, and so are the
-/// names in its datasets. It knows no XPASS.
-fn read_officially(line: &str, parsed: &mut Parsed) {
-    let known = |status: TestStatus| status != TestStatus::Xpass;
-    if !WORDS
-        .iter()
-        .any(|(word, status)| known(*status) && line.starts_with(word))
-    {
-        return;
-    }
-    let mut words = line.split_whitespace();
-    let (Some(word), Some(name)) = (words.next(), words.next()) else {
-        return;
-    };
-    // `FAILED - x` has the reason's dash taken out first.
-    let name = match name {
-        "-" if word == "FAILED" => words.next(),
-        name => Some(name),
-    };
-    let status = status_of(word).filter(|status| known(*status));
-    if let (Some(name), Some(status)) = (name, status)
-        && (status != TestStatus::Skipped || !is_count(name))
-    {
-        parsed.found_officially(name, status);
-    }
+/// A line's test and what it did, by pytest's own rules: its whole name, spaces and all.
+pub(super) fn read(line: &str) -> Option<(&str, TestStatus)> {
+    // Nearly all other lines end here.
+    let bytes = line.as_bytes();
+    let (first, last) = (bytes.first()?, line.trim_ascii_end().as_bytes().last()?);
+    let summary = matches!(first, b'P' | b'F' | b'E' | b'S' | b'X');
+    let verbose = matches!(last, b'D' | b'R' | b'L' | b'S' | b']' | b')') || *first == b'[';
+    let from_summary = summary.then(|| summary_line(line)).flatten();
+    from_summary.or_else(|| verbose.then(|| verbose_line(line)).flatten())
 }
 
 fn status_of(word: &str) -> Option<TestStatus> {
@@ -79,13 +49,6 @@ fn summary_line(line: &str) -> Option<(&str, TestStatus)> {
 fn is_name(name: &str) -> bool {
     let is_node = ["::", "/", ".py"].iter().any(|part| name.contains(part));
     is_node && !name.starts_with('[')
-}
-
-/// `[3]`, as the summary counts skipped tests of one place.
-fn is_count(name: &str) -> bool {
-    name.strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The name before its ` - reason`: the first dash outside of the name's brackets.
@@ -173,16 +136,6 @@ mod tests {
     use super::*;
     use TestStatus::{Error, Failed, Passed, Skipped, Xfail, Xpass};
 
-    fn read(line: &str) -> Option<(String, TestStatus)> {
-        let test = parse(line).tests.into_iter().next()?;
-        Some((test.name, test.status))
-    }
-
-    fn official(line: &str) -> Option<(String, TestStatus)> {
-        let test = parse(line).official.into_iter().next()?;
-        Some((test.name, test.status))
-    }
-
     #[test]
     fn lines_of_the_short_summary() {
         for (line, name, status) in [
@@ -204,7 +157,7 @@ mod tests {
             ("XPASS t.py::a[x y] always fixed", "t.py::a[x y]", Xpass),
             ("XPASS t.py::a - reason", "t.py::a", Xpass),
         ] {
-            assert_eq!(read(line), Some((name.to_owned(), status)), "{line}");
+            assert_eq!(read(line), Some((name, status)), "{line}");
         }
     }
 
@@ -223,8 +176,7 @@ mod tests {
             ("[gw1] [ 50%] ERROR t.py::a[x y]", "t.py::a[x y]", Error),
             ("[gw1] PASSED t.py::a", "t.py::a", Passed),
         ] {
-            assert_eq!(read(line), Some((name.to_owned(), status)), "{line}");
-            assert_eq!(official(line), None, "{line}");
+            assert_eq!(read(line), Some((name, status)), "{line}");
         }
     }
 
@@ -243,19 +195,5 @@ mod tests {
         ] {
             assert_eq!(read(line), None, "{line}");
         }
-    }
-
-    #[test]
-    fn official_names_are_cut_at_the_first_space() {
-        let named = |name: &str, status| Some((name.to_owned(), status));
-        assert_eq!(official("PASSED t.py::a[x y]"), named("t.py::a[x", Passed));
-        assert_eq!(
-            official("FAILED t.py::a - assert"),
-            named("t.py::a", Failed)
-        );
-        assert_eq!(official("PASSED [100%]"), named("[100%]", Passed));
-        assert_eq!(official("SKIPPED [3] t.py:12: x"), None);
-        assert_eq!(official("XPASS t.py::a"), None);
-        assert_eq!(official("  PASSED t.py::a"), None);
     }
 }

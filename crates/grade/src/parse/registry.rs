@@ -1,0 +1,151 @@
+//! Parsers by name.
+
+use super::context::Context;
+use super::result::Parsed;
+use super::{c, go, java, javascript, php, python, ruby, rust, tap};
+
+/// Reads the text of a log. Takes time linear in its length.
+pub type Parser = for<'a> fn(&'a str, &Context<'_>) -> Parsed<'a>;
+
+/// The names of the official harness, without their `parse_log_`, and what they stand for: many are one parser.
+const OFFICIAL: &[(&str, Parser)] = &[
+    ("pytest", python::pytest::parse),
+    ("astroid", python::pytest::parse),
+    ("flask", python::pytest::parse),
+    ("marshmallow", python::pytest::parse),
+    ("pvlib", python::pytest::parse),
+    ("pyvista", python::pytest::parse),
+    ("sqlfluff", python::pytest::parse),
+    ("xarray", python::pytest::parse),
+    ("pytest_options", python::pytest::parse_options),
+    ("pydicom", python::pytest::parse_options),
+    ("pylint", python::pytest::parse_options),
+    ("requests", python::pytest::parse_options),
+    ("matplotlib", python::pytest::parse_matplotlib),
+    ("pytest_v2", python::pytest_v2::parse),
+    ("astropy", python::pytest_v2::parse),
+    ("scikit", python::pytest_v2::parse),
+    ("sphinx", python::pytest_v2::parse),
+    ("seaborn", python::seaborn::parse),
+    ("django", python::django::parse),
+    ("sympy", python::sympy::parse),
+    ("calypso", javascript::calypso::parse),
+    ("chart_js", javascript::chart_js::parse),
+    ("marked", javascript::marked::parse),
+    ("p5js", javascript::p5js::parse),
+    ("react_pdf", javascript::jest_files::parse),
+    ("carbon", javascript::jest_files::parse),
+    ("grommet", javascript::grommet::parse),
+    ("jest", javascript::jest::parse),
+    ("jest_json", javascript::jest::parse_json),
+    ("vitest", javascript::vitest::parse),
+    ("karma", javascript::karma::parse),
+    ("tap", tap::parse),
+    ("immutable_js", javascript::immutable::parse),
+    ("bpmn_js", javascript::bpmn_js::parse),
+    ("eslint", javascript::eslint::parse),
+    ("highlightjs", javascript::highlight::parse),
+    ("lighthouse", javascript::lighthouse::parse),
+    ("next", javascript::next::parse),
+    ("openlayers", javascript::openlayers::parse),
+    ("prismjs", javascript::prism::parse),
+    ("quarto_cli", javascript::quarto::parse),
+    ("redis", c::redis::parse),
+    ("jq", c::jq::parse),
+    ("doctest", c::doctest::parse),
+    ("micropython_test", c::micropython::parse),
+    ("googletest", c::googletest::parse),
+    ("gotest", go::parse),
+    ("maven", java::maven::parse),
+    ("ant", java::ant::parse),
+    ("gradle_custom", java::gradle::parse),
+    ("phpunit", php::parse),
+    ("minitest", ruby::minitest::parse),
+    ("cucumber", ruby::cucumber::parse),
+    ("ruby_unit", ruby::test_unit::parse),
+    ("rspec_transformed_json", ruby::rspec::parse),
+    ("jekyll", ruby::jekyll::parse),
+    ("cargo", rust::parse),
+];
+
+/// All tables of names.
+const TABLES: &[&[(&str, Parser)]] = &[OFFICIAL];
+
+/// A parser's name that we do not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("find log parser: there is none named `{name}` ({})", hint(name))]
+pub struct UnknownParser {
+    /// The name as given.
+    pub name: String,
+}
+
+/// The parser of a name, with or without the `parse_log_` that datasets put before it.
+///
+/// # Errors
+/// There is none of that name.
+pub fn parser(name: &str) -> Result<Parser, UnknownParser> {
+    let wanted = bare(name);
+    entries()
+        .find(|(known, _)| *known == wanted)
+        .map(|(_, parser)| parser)
+        .ok_or_else(|| UnknownParser {
+            name: name.to_owned(),
+        })
+}
+
+/// The names of all parsers.
+pub fn known() -> Vec<&'static str> {
+    entries().map(|(name, _)| name).collect()
+}
+
+fn entries() -> impl Iterator<Item = (&'static str, Parser)> {
+    TABLES.iter().flat_map(|table| table.iter().copied())
+}
+
+fn bare(name: &str) -> &str {
+    let name = name.trim();
+    name.strip_prefix("parse_log_").unwrap_or(name)
+}
+
+/// How alike names must be to be named; 1 is the same.
+const ALIKE: f64 = 0.75;
+
+/// The nearest names, or all where none is near.
+fn hint(name: &str) -> String {
+    let wanted = bare(name).to_lowercase();
+    let mut near: Vec<(f64, &str)> = known()
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(&wanted, known), known))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .collect();
+    near.sort_by(|one, other| other.0.total_cmp(&one.0));
+    near.truncate(5);
+    if near.is_empty() {
+        return format!("there are: {}", known().join(", "));
+    }
+    let near: Vec<&str> = near.into_iter().map(|(_, name)| name).collect();
+    format!("near: {}", near.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_is_there_once() {
+        assert_eq!(OFFICIAL.len(), 57);
+        let names: HashSet<_> = known().into_iter().collect();
+        assert_eq!(names.len(), known().len());
+        assert!(parser("parse_log_pytest").is_ok() && parser(" pytest ").is_ok());
+    }
+
+    #[test]
+    fn unknown_names_are_told_their_neighbours() {
+        let error = parser("parse_log_pytset").unwrap_err().to_string();
+        assert!(error.contains("near: pytest"), "{error}");
+        let error = parser("zzz").unwrap_err().to_string();
+        assert!(error.contains("there are: pytest, "), "{error}");
+    }
+}
