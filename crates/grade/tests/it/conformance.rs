@@ -192,7 +192,12 @@ fn verdicts_are_the_official_ones() {
             );
             assert_eq!(verdict.tamper_reason, None, "{name}");
             assert_eq!(verdict.resolved, verdict.official_resolved, "{name}");
-            let report = official::report(&InstanceId::new("i"), Some("diff"), &verdict);
+            let report = official::report(&official::Graded {
+                id: &InstanceId::new("i"),
+                patch_exists: true,
+                verdict: &verdict,
+                signature: None,
+            });
             assert_eq!(report["i"].tests_status.as_ref(), Some(&expected), "{name}");
         }
     }
