@@ -86,7 +86,7 @@ impl<'l> Reading<'l> {
 }
 
 /// Whether a log tells that tests ran, though no parser finds one: totals that are not zero, in the words of the runners that print only
-/// failures (and `': ok`, as OpenLayers ends a rendered case).
+/// failures (and `': ok`, as `OpenLayers` ends a rendered case).
 pub(crate) fn ran_silently(log: &str) -> bool {
     static TOTALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let totals = [

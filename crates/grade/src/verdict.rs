@@ -161,9 +161,10 @@ fn readable(
     if results.is_empty() {
         // Where only failures are told, a run without any says nothing of tests.
         let silent = spec.eval_type == EvalType::FailOnly && ran_silently(log.whole());
-        return match silent {
-            true => Ok(()),
-            false => Err("no test result in the log".to_owned()),
+        return if silent {
+            Ok(())
+        } else {
+            Err("no test result in the log".to_owned())
         };
     }
     match log.test_exit {

@@ -70,7 +70,7 @@ pub(super) fn after_space(text: &str) -> Option<&str> {
     characters
         .next()
         .is_some_and(is_space)
-        .then(|| characters.as_str())
+        .then_some(characters.as_str())
 }
 
 /// The text before the one character of white space at its end.
@@ -79,7 +79,7 @@ pub(super) fn before_space(text: &str) -> Option<&str> {
     characters
         .next_back()
         .is_some_and(is_space)
-        .then(|| characters.as_str())
+        .then_some(characters.as_str())
 }
 
 /// What Python's `\d` matches.

@@ -1,4 +1,4 @@
-//! GoogleTest, also below `ctest -V`: `[       OK ] Suite.Test (0 ms)`.
+//! `GoogleTest`, also below `ctest -V`: `[       OK ] Suite.Test (0 ms)`.
 //!
 //! Rules of `parse_log_googletest`, the same in SWE-bench 4.1.0 and 5.0.2: the last such word in brackets whose line ends with a parenthesis.
 

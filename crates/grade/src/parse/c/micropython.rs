@@ -1,4 +1,4 @@
-//! MicroPython's `run-tests.py`: `pass  basics/x.py`.
+//! `MicroPython`'s `run-tests.py`: `pass  basics/x.py`.
 //!
 //! Rules of `parse_log_micropython_test`, the same in SWE-bench 4.1.0 and 5.0.2.
 

@@ -1,4 +1,4 @@
-//! ant with JUnit: `[junit] [PASS] name`.
+//! ant with `JUnit`: `[junit] [PASS] name`.
 //!
 //! Rules of `parse_log_ant`, the same in SWE-bench 4.1.0 and 5.0.2.
 

@@ -36,7 +36,7 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
             };
             match suites.name(name, " - ", &mut room) {
                 Some(full) if suites.is_empty() => {
-                    parsed.found(strip(&format!(" - {full}")).to_owned(), status, number)
+                    parsed.found(strip(&format!(" - {full}")).to_owned(), status, number);
                 }
                 Some(full) => parsed.found(strip(&full).to_owned(), status, number),
                 None => parsed.out_of_room(),

@@ -1,4 +1,4 @@
-//! mocha's list of failures, as ESLint prints it: `  1) suite name` up to the line of the error.
+//! mocha's list of failures, as `ESLint` prints it: `  1) suite name` up to the line of the error.
 //!
 //! Rules of `parse_log_eslint` of SWE-bench 5.0.2 (there is none in 4.1.0). Graded as `fail_only`.
 

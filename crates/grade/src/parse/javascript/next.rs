@@ -16,11 +16,11 @@ use crate::parse::suites::{Room, Suites};
 use crate::parse::text::{strip, strip_start, without_escapes};
 
 pub(in crate::parse) fn parse<'a>(log: &'a str, context: &Context<'_>) -> Parsed<'a> {
+    static ASSERTION: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"AssertionError:[\s\x1c-\x1f]+#(?s:.*?)\n\n").ok());
     if context.version == "1.27" {
         return cypress(log);
     }
-    static ASSERTION: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"AssertionError:[\s\x1c-\x1f]+#(?s:.*?)\n\n").ok());
     let plain = without_escapes(log);
     let bare = match &*ASSERTION {
         Some(assertion) => assertion.replace_all(&plain, ""),

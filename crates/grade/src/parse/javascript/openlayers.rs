@@ -1,4 +1,4 @@
-//! The failures of OpenLayers' three suites: karma's, mocha's and those of rendered images.
+//! The failures of `OpenLayers`' three suites: karma's, mocha's and those of rendered images.
 //!
 //! Rules of `parse_log_openlayers` of SWE-bench 5.0.2 (there is none in 4.1.0). Graded as `fail_only`.
 

@@ -78,7 +78,8 @@ impl Paths {
             let mut from = 0;
             for range in found {
                 changed.push_str(line.get(from..range.start).unwrap_or_default());
-                changed.push_str(&format!("/tmp/{number}"));
+                changed.push_str("/tmp/");
+                changed.push_str(&number.to_string());
                 from = range.end;
             }
             changed.push_str(line.get(from..).unwrap_or_default());

@@ -24,13 +24,12 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
 /// Takes a time, with or without a unit, or `[skipped]` off the end: something must stand before it.
 fn without_end(text: &str) -> &str {
     let name = || {
-        let before = match text.strip_suffix("[skipped]") {
-            Some(before) => before,
-            None => {
-                let number = text.strip_suffix('s').unwrap_or(text);
-                let number = number.strip_suffix('m').unwrap_or(number);
-                before_digits(strip_end(number))?
-            }
+        let before = if let Some(before) = text.strip_suffix("[skipped]") {
+            before
+        } else {
+            let number = text.strip_suffix('s').unwrap_or(text);
+            let number = number.strip_suffix('m').unwrap_or(number);
+            before_digits(strip_end(number))?
         };
         before_space(before).filter(|name| !name.is_empty())
     };

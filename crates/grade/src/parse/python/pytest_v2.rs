@@ -100,7 +100,7 @@ fn without_colours(line: &str) -> Cow<'_, str> {
         }
         None => Cow::Borrowed(line),
     };
-    if !coloured.as_bytes().iter().any(|byte| is_control(byte)) {
+    if !coloured.as_bytes().iter().any(is_control) {
         return coloured;
     }
     let plain = coloured

@@ -38,9 +38,7 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
 
 /// `____ sympy/core/tests/test_x.py:test_y ____`: what stands between the first and the last space, where it holds `.py:`.
 fn heading(line: &str) -> Option<&str> {
-    if memchr::memmem::find(line.as_bytes(), b".py:").is_none() {
-        return None;
-    }
+    memchr::memmem::find(line.as_bytes(), b".py:")?;
     let (_, after) = line.split_once(' ')?;
     let (name, _) = after.rsplit_once(' ')?;
     name.contains(".py:").then_some(name)

@@ -1,4 +1,4 @@
-//! RSpec's JSON, made into lines `name - passed` by the evaluation script.
+//! `RSpec`'s JSON, made into lines `name - passed` by the evaluation script.
 //!
 //! Rules of `parse_log_rspec_transformed_json`, the same in SWE-bench 4.1.0 and 5.0.2; pending tests do not count.
 
