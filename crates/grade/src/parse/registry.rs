@@ -1,5 +1,7 @@
 //! Parsers by name.
 
+use crate::near::parsers_like;
+
 use super::context::Context;
 use super::result::Parsed;
 use super::{c, go, java, javascript, php, python, ruby, rust, tap};
@@ -107,23 +109,12 @@ fn bare(name: &str) -> &str {
     name.strip_prefix("parse_log_").unwrap_or(name)
 }
 
-/// How alike names must be to be named; 1 is the same.
-const ALIKE: f64 = 0.75;
-
 /// The nearest names, or all where none is near.
 fn hint(name: &str) -> String {
-    let wanted = bare(name).to_lowercase();
-    let mut near: Vec<(f64, &str)> = known()
-        .into_iter()
-        .map(|known| (strsim::jaro_winkler(&wanted, known), known))
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .collect();
-    near.sort_by(|one, other| other.0.total_cmp(&one.0));
-    near.truncate(5);
+    let near = parsers_like(name.trim());
     if near.is_empty() {
         return format!("there are: {}", known().join(", "));
     }
-    let near: Vec<&str> = near.into_iter().map(|(_, name)| name).collect();
     format!("near: {}", near.join(", "))
 }
 
