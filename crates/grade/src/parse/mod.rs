@@ -11,6 +11,7 @@ mod suites;
 mod text;
 
 mod c;
+mod elsewhere;
 mod go;
 mod java;
 mod javascript;

@@ -4,7 +4,7 @@ use crate::near::parsers_like;
 
 use super::context::Context;
 use super::result::Parsed;
-use super::{c, go, java, javascript, php, python, ruby, rust, tap};
+use super::{c, elsewhere, go, java, javascript, php, python, ruby, rust, tap};
 
 /// Reads the text of a log. Takes time linear in its length.
 pub type Parser = for<'a> fn(&'a str, &Context<'_>) -> Parsed<'a>;
@@ -70,8 +70,22 @@ const OFFICIAL: &[(&str, Parser)] = &[
     ("cargo", rust::parse),
 ];
 
+/// Parsers of other datasets, by names of ours: those datasets have no names for them.
+const ELSEWHERE: &[(&str, Parser)] = &[
+    ("swe_smith", elsewhere::swe_smith::parse),
+    ("swe_smith_autograd", elsewhere::swe_smith::parse_autograd),
+    ("swe_smith_mypy", elsewhere::swe_smith::parse_mypy),
+    ("swe_smith_paramiko", elsewhere::swe_smith::parse_paramiko),
+    ("swe_smith_slugify", elsewhere::swe_smith::parse_slugify),
+    ("swe_smith_tornado", elsewhere::swe_smith::parse_tornado),
+    ("r2e_gym", elsewhere::r2e_gym::parse),
+    ("swe_bench_pro", elsewhere::pro::parse),
+    ("swe_bench_pro_go", elsewhere::pro::parse_go),
+    ("swe_bench_pro_go_json", elsewhere::pro::parse_go_json),
+];
+
 /// All tables of names.
-const TABLES: &[&[(&str, Parser)]] = &[OFFICIAL];
+const TABLES: &[&[(&str, Parser)]] = &[OFFICIAL, ELSEWHERE];
 
 /// A parser's name that we do not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

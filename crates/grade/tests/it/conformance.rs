@@ -135,7 +135,17 @@ fn pairs(directory: &Path) -> Vec<Pair> {
     for pair in &pairs {
         assert_eq!(pair.maps.len(), 2, "{}", pair.name);
     }
-    pairs.retain(|pair| !pair.maps.is_empty());
+    // SWE-smith has one map, whatever the generation.
+    let smith = [
+        (Harness::V4, "status-map.json"),
+        (Harness::V5, "status-map.json"),
+    ];
+    let smiths = directories(&logs.join("v2-swesmith")).into_iter();
+    pairs.extend(
+        smiths
+            .filter(|path| path.join("status-map.json").is_file())
+            .map(|path| Pair::read(&path, "swe_smith", &smith)),
+    );
     pairs
 }
 
@@ -176,7 +186,13 @@ fn verdicts_are_the_official_ones() {
         for harness in [Harness::V4, Harness::V5] {
             let name = format!("{} {harness:?}", pair.name);
             let verdict = pair.judge(harness);
-            assert_eq!(verdict.log_shape, LogShape::Unmarked, "{name}");
+            let marked = pair.parser == "swe_smith";
+            let shape = if marked {
+                LogShape::Marked
+            } else {
+                LogShape::Unmarked
+            };
+            assert_eq!(verdict.log_shape, shape, "{name}");
             assert_eq!(
                 verdict.official.fail_to_pass, expected.fail_to_pass,
                 "{name}"
@@ -201,6 +217,24 @@ fn verdicts_are_the_official_ones() {
             assert_eq!(report["i"].tests_status.as_ref(), Some(&expected), "{name}");
         }
     }
+}
+
+#[test]
+fn go_logs_of_pro_are_read_as_their_own_parser_reads_them() {
+    let Some(directory) = directory() else { return };
+    let folder = directory.join("eval-logs/pro");
+    let log = fs::read_to_string(folder.join("teleport-gotest-stdout.log")).unwrap();
+    let told = fs::read_to_string(folder.join("teleport-gotest-output.json")).unwrap();
+    let read = |name, text| -> Vec<(String, String)> {
+        let parsed = parser(name).unwrap()(text, &Context::default());
+        let tests = parsed.official.iter();
+        tests
+            .map(|test| (test.name.to_string(), test.word.to_string()))
+            .collect()
+    };
+    let theirs = read("swe_bench_pro", &told);
+    assert!(!theirs.is_empty());
+    pretty_assertions::assert_eq!(read("swe_bench_pro_go_json", &log), theirs);
 }
 
 /// Every evaluation script of a real row stays a script that bash can read, with its marks where they were.

@@ -1,0 +1,59 @@
+//! R2E-Gym: the short summary of pytest, of which the parts of a name after the file count, joined by dots.
+//!
+//! Rules of `parse_log_pytest` and of the comparison in R2E-Gym (`src/r2egym`): only what stands between the first heading of the summary and
+//! the next counts, colours of one number are taken out of names, a reason too.
+
+use std::borrow::Cow;
+
+use schema::grading::TestStatus;
+
+use crate::parse::context::Context;
+use crate::parse::lines::Places;
+use crate::parse::result::Parsed;
+use crate::parse::text::strip;
+
+const HEADING: &str = "short test summary info";
+
+pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
+    let mut parsed = Parsed::default();
+    let Some(summary) = log.split(HEADING).nth(1) else {
+        return parsed;
+    };
+    let summary = strip(summary);
+    let first = Places::of(log).line(summary.as_ptr() as usize - log.as_ptr() as usize);
+    let found = [
+        ("PASSED", TestStatus::Passed),
+        ("FAILED", TestStatus::Failed),
+        ("ERROR", TestStatus::Error),
+    ];
+    for (at, line) in summary.split('\n').enumerate() {
+        if let Some((_, status)) = found.into_iter().find(|(word, _)| line.contains(word)) {
+            parsed.found(name(line), status, first + at);
+        }
+    }
+    parsed
+}
+
+fn name(line: &str) -> Cow<'_, str> {
+    let parts = line.split_once("::").map_or("", |(_, parts)| parts);
+    let parts = parts.split_once(" - ").map_or(parts, |(name, _)| name);
+    if !parts.contains("::") && !parts.contains('\u{1b}') {
+        return Cow::Borrowed(parts);
+    }
+    let mut plain = String::new();
+    let joined = parts.replace("::", ".");
+    let mut pieces = joined.split('\u{1b}');
+    plain.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let digits = piece.strip_prefix('[');
+        let rest = digits.and_then(crate::parse::text::after_digits);
+        match rest.and_then(|rest| rest.strip_prefix('m')) {
+            Some(rest) => plain.push_str(rest),
+            None => {
+                plain.push('\u{1b}');
+                plain.push_str(piece);
+            }
+        }
+    }
+    Cow::Owned(plain)
+}
