@@ -132,3 +132,9 @@ fn tests_that_only_tell_failures() {
     assert!(!judge(&spec, "FAILED t.py::a - E\n").resolved);
     assert!(!judge(&spec, "nothing ran\n").resolved);
 }
+
+#[test]
+fn results_outside_the_marks_count_where_there_are_none_inside() {
+    let inside = ">>>>> Start Test Output\nnothing\n>>>>> End Test Output\nPASSED t.py::a\n";
+    assert!(judge(&spec(&["t.py::a"], &[]), inside).official_resolved);
+}

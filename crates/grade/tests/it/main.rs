@@ -7,6 +7,8 @@ mod flow;
 #[cfg(test)]
 mod judging;
 #[cfg(test)]
+mod official_maps;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod published;

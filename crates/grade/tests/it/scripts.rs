@@ -110,7 +110,7 @@ fn the_tests_are_put_in_their_places_whatever_happened_to_them() {
         .spec;
     assert!(spec.eval_script.contains("rm -rf -- 'new file.txt'\n"));
     let (parts, code) = run(directory.path(), &spec);
-    assert_eq!(code, Some(0), "{}", parts.whole);
+    assert_eq!(code, Some(0), "{}", parts.whole());
     assert_eq!(
         fs::read_to_string(directory.path().join("old.txt")).unwrap(),
         "first\r\nchanged\r\n"
@@ -131,7 +131,7 @@ fn a_commit_that_is_not_there_is_no_obstacle() {
         .unwrap()
         .spec;
     let (parts, code) = run(directory.path(), &spec);
-    assert_eq!(code, Some(0), "{}", parts.whole);
+    assert_eq!(code, Some(0), "{}", parts.whole());
     assert!(directory.path().join("new file.txt").exists());
 }
 
@@ -144,8 +144,8 @@ fn tests_that_cannot_be_placed_are_not_run() {
     let (parts, code) = run(directory.path(), &spec);
     assert_eq!(code, Some(1));
     assert_eq!(parts.tests(), None);
-    assert!(parts.whole.contains("the test patch does not apply"));
-    assert!(!parts.whole.contains("ok 1 - ran"));
+    assert!(parts.whole().contains("the test patch does not apply"));
+    assert!(!parts.whole().contains("ok 1 - ran"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_test_patch_without_its_last_newline_is_whole() {
         .unwrap()
         .spec;
     let (parts, code) = run(directory.path(), &spec);
-    assert_eq!(code, Some(0), "{}", parts.whole);
+    assert_eq!(code, Some(0), "{}", parts.whole());
     assert!(directory.path().join("new file.txt").exists());
 }
 
@@ -189,7 +189,7 @@ fn the_scripts_of_swe_bench_pro_are_run_and_their_result_printed() {
     };
     let spec = resolve(&instance, &answer, &Rules::default()).unwrap().spec;
     let (parts, code) = run(directory.path(), &spec);
-    assert_eq!(code, Some(0), "{}", parts.whole);
+    assert_eq!(code, Some(0), "{}", parts.whole());
     let printed = parts.tests().unwrap();
     let json = printed.lines().find(|line| line.starts_with('{')).unwrap();
     let result: serde_json::Value = serde_json::from_str(json.split("+ ").next().unwrap()).unwrap();

@@ -75,5 +75,5 @@ fn suite(line: &str) -> Option<(usize, &str)> {
     let name = strip_start(line);
     let space = line.get(..line.len() - name.len())?;
     let indent = space.chars().filter(|c| is_space(*c)).count();
-    (indent > 1).then_some((indent - 1, name))
+    (indent > 1).then(|| (indent - 1, name))
 }
