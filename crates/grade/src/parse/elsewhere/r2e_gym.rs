@@ -47,12 +47,11 @@ fn name(line: &str) -> Cow<'_, str> {
     for piece in pieces {
         let digits = piece.strip_prefix('[');
         let rest = digits.and_then(crate::parse::text::after_digits);
-        match rest.and_then(|rest| rest.strip_prefix('m')) {
-            Some(rest) => plain.push_str(rest),
-            None => {
-                plain.push('\u{1b}');
-                plain.push_str(piece);
-            }
+        if let Some(rest) = rest.and_then(|rest| rest.strip_prefix('m')) {
+            plain.push_str(rest);
+        } else {
+            plain.push('\u{1b}');
+            plain.push_str(piece);
         }
     }
     Cow::Owned(plain)
