@@ -68,7 +68,9 @@ mod tests {
     #[test]
     fn the_built_in_rules_are_read() {
         for (name, text) in SOURCES {
-            RulesFile::read(name, text).unwrap_or_else(|error| panic!("{error:?}"));
+            let rules = RulesFile::read(name, text).unwrap_or_else(|error| panic!("{error:?}"));
+            let parsers = rules.check_parsers();
+            parsers.unwrap_or_else(|error| panic!("{error:?}"));
         }
     }
 

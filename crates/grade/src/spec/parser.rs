@@ -7,7 +7,7 @@ use super::{Case, SpecError, row};
 use crate::near::parsers_like;
 
 /// Parser of what SWE-bench Pro's own scripts print.
-const OF_RUN_SCRIPTS: &str = "pro";
+const OF_RUN_SCRIPTS: &str = "swe_bench_pro";
 
 /// The parser's name and where it is from: the row's field, the row's `install_config`, the rules; a program in the row only when the rules
 /// name none.
