@@ -48,10 +48,11 @@ pub(crate) async fn run(
                 let command = Command {
                     text: command.clone(),
                     timeout: time_left.map_or(*timeout, |left| left.min(*timeout)),
+                    idle: None,
                     cancel: cancel.clone(),
                 };
                 match workspace.exec(&command).await {
-                    Ok(output) => judge_command(&output, command.timeout, max_output),
+                    Ok(output) => judge_command(&output, &command, max_output),
                     Err(error) => broken("the verify command could not be run", error)?,
                 }
             }
@@ -117,7 +118,7 @@ fn list(paths: &[String]) -> String {
     named
 }
 
-fn judge_command(output: &CommandOutput, timeout: Duration, max_output: usize) -> CheckVerdict {
+fn judge_command(output: &CommandOutput, command: &Command, max_output: usize) -> CheckVerdict {
     match output.end {
         CommandEnd::Exited(0) | CommandEnd::ShellEnded(0) => CheckVerdict::Accept,
         CommandEnd::Cancelled => CheckVerdict::Broken {
@@ -130,7 +131,7 @@ fn judge_command(output: &CommandOutput, timeout: Duration, max_output: usize) -
         | CommandEnd::OutputLimit => CheckVerdict::Reject {
             message: format!(
                 "Not accepted: the check of the work failed. Its output is below. Mend what it shows, then call `task_done` again.\n{}",
-                output::render(output, timeout, max_output)
+                output::render(output, command, max_output)
             ),
         },
     }

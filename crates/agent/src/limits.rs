@@ -26,6 +26,13 @@ pub struct Limits {
     /// Time that a command gets when the model asks for no other.
     #[serde(with = "seconds")]
     pub command_timeout: Duration,
+    /// How long a command of the agent may print nothing.
+    #[serde(
+        default,
+        with = "seconds::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub command_idle_timeout: Option<Duration>,
     /// Longest time that the model may ask for.
     #[serde(with = "seconds")]
     pub max_command_timeout: Duration,
@@ -46,6 +53,7 @@ impl Default for Limits {
             max_format_errors: 3,
             max_nudges: 3,
             command_timeout: Duration::from_mins(2),
+            command_idle_timeout: None,
             max_command_timeout: Duration::from_mins(10),
             max_observation_bytes: 16 << 10,
             stuck_detection: true,

@@ -150,6 +150,8 @@ pub struct Command {
     pub text: String,
     /// How long it may take before everything it started is killed.
     pub timeout: Duration,
+    /// How long it may print nothing before the same happens.
+    pub idle: Option<Duration>,
     /// Ends it early, as the deadline would.
     pub cancel: CancellationToken,
 }

@@ -67,6 +67,7 @@ impl SandboxWorkspace {
     fn options(&self, command: &Command) -> RunOptions {
         RunOptions {
             timeout: command.timeout,
+            idle: command.idle,
             kept: Kept {
                 memory: self.limits.memory,
                 stored: self.limits.stored,

@@ -10,6 +10,7 @@ mod marker;
 pub(crate) mod once;
 mod renewal;
 mod restart;
+mod room;
 mod script;
 mod session;
 

@@ -14,9 +14,12 @@ impl Toolbox {
         match bash {
             Bash::Run { command, timeout } => {
                 let wanted = timeout.unwrap_or(self.limits.command_timeout);
-                let command = self.command(command.clone(), wanted, limits);
+                let command = Command {
+                    idle: self.limits.command_idle_timeout,
+                    ..self.command(command.clone(), wanted, limits)
+                };
                 let output = self.workspace.run(&command).await?;
-                self.said(&output, command.timeout).await
+                self.said(&output, &command).await
             }
             Bash::Restart => {
                 let command = self.command(RESTART.to_owned(), self.limits.command_timeout, limits);
@@ -32,7 +35,7 @@ impl Toolbox {
                     | CommandEnd::TimedOut
                     | CommandEnd::Idle
                     | CommandEnd::OutputLimit
-                    | CommandEnd::Cancelled => self.said(&output, command.timeout).await,
+                    | CommandEnd::Cancelled => self.said(&output, &command).await,
                 }
             }
         }
@@ -43,6 +46,7 @@ impl Toolbox {
         Command {
             text,
             timeout: limits.time_left.map_or(timeout, |left| left.min(timeout)),
+            idle: None,
             cancel: limits.cancel,
         }
     }
@@ -50,7 +54,7 @@ impl Toolbox {
     pub(super) async fn said(
         &self,
         output: &CommandOutput,
-        timeout: Duration,
+        command: &Command,
     ) -> Result<Said, Trouble> {
         let cut = output.total > self.limits.max_observation_bytes as u64;
         if cut {
@@ -71,7 +75,7 @@ impl Toolbox {
             }
         };
         Ok(Said {
-            text: output::render(output, timeout, self.limits.max_observation_bytes),
+            text: output::render(output, command, self.limits.max_observation_bytes),
             is_error,
             exit_code,
             timed_out,

@@ -108,7 +108,7 @@ impl Toolbox {
         let command = self.command(script, self.limits.command_timeout, limits);
         let output = self.workspace.exec(&command).await?;
         if output.end != crate::ports::CommandEnd::Exited(0) {
-            return self.said(&output, command.timeout).await;
+            return self.said(&output, &command).await;
         }
         let held = output.head.len() + output.tail.len();
         let mut is_whole = output.total == held as u64;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::ports::{CommandEnd, CommandOutput};
+use crate::ports::{Command, CommandEnd, CommandOutput};
 
 /// A command's output and its end as text of at most about `limit` bytes, notes not counted.
-pub fn render(output: &CommandOutput, timeout: Duration, limit: usize) -> String {
+pub fn render(output: &CommandOutput, command: &Command, limit: usize) -> String {
     let mut text = cut(&output.head, &output.tail, output.total, limit);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -20,9 +20,13 @@ pub fn render(output: &CommandOutput, timeout: Duration, limit: usize) -> String
         CommandEnd::TimedOut => write!(
             text,
             "[killed after {}: the time limit. Give a longer `timeout`, or run it in the background with its output in a file]",
-            seconds(timeout)
+            seconds(command.timeout)
         ),
-        CommandEnd::Idle => write!(text, "[killed: it printed nothing for too long]"),
+        CommandEnd::Idle => write!(
+            text,
+            "[killed: it printed nothing for {}, the limit. Let it say how far it is, or run it in the background with its output in a file]",
+            seconds(command.idle.unwrap_or(command.timeout))
+        ),
         CommandEnd::OutputLimit => write!(text, "[killed: it printed too much]"),
         CommandEnd::Cancelled => write!(text, "[interrupted]"),
     };
@@ -157,26 +161,34 @@ mod tests {
         }
     }
 
+    fn command(timeout: u64, idle: Option<u64>) -> Command {
+        Command {
+            text: String::new(),
+            timeout: Duration::from_secs(timeout),
+            idle: idle.map(Duration::from_secs),
+            cancel: tokio_util::sync::CancellationToken::new(),
+        }
+    }
+
     #[test]
     fn a_short_output_is_whole() {
-        let text = render(
-            &output(b"a\nb\n", CommandEnd::Exited(0)),
-            Duration::ZERO,
-            100,
-        );
+        let any = command(0, None);
+        let text = render(&output(b"a\nb\n", CommandEnd::Exited(0)), &any, 100);
         assert_eq!(text, "a\nb\n[exit code 0]");
-        let text = render(&output(b"", CommandEnd::Exited(1)), Duration::ZERO, 100);
+        let text = render(&output(b"", CommandEnd::Exited(1)), &any, 100);
         assert_eq!(text, "[no output]\n[exit code 1]");
     }
 
     #[test]
     fn a_killed_command_keeps_its_output() {
-        let text = render(
-            &output(b"half", CommandEnd::TimedOut),
-            Duration::from_secs(5),
-            100,
-        );
+        let limits = command(5, Some(2));
+        let text = render(&output(b"half", CommandEnd::TimedOut), &limits, 100);
         assert!(text.starts_with("half\n[killed after 5 s"), "{text}");
+        let text = render(&output(b"half", CommandEnd::Idle), &limits, 100);
+        assert!(
+            text.starts_with("half\n[killed: it printed nothing for 2 s, the limit"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Toolbox {
         if found.end != CommandEnd::Exited(0)
             || found.total > self.limits.max_observation_bytes as u64
         {
-            return self.said(&found, command.timeout).await;
+            return self.said(&found, &command).await;
         }
         let text = output::cut(
             &found.head,

@@ -30,12 +30,21 @@ pub(crate) fn of(tool: ToolName, limits: &Limits) -> ToolSpec {
 fn bash(limits: &Limits) -> ToolSpec {
     let standard = limits.command_timeout.as_secs();
     let longest = limits.max_command_timeout.as_secs();
+    let silent = limits
+        .command_idle_timeout
+        .map(|idle| {
+            format!(
+                ", and when it prints nothing for {} seconds",
+                idle.as_secs_f64()
+            )
+        })
+        .unwrap_or_default();
     ToolSpec {
         name: ToolName::Bash.name(),
         description: format!(
             "Run a command in a bash shell that lives as long as the task: its directory, variables and functions are kept from call to call. \
              Standard input is closed, so programs that ask questions will not work. Standard error comes with standard output. \
-             A command is killed with everything it started after {standard} seconds, or after `timeout` seconds (at most {longest}). \
+             A command is killed with everything it started after {standard} seconds, or after `timeout` seconds (at most {longest}){silent}. \
              Start servers and other long-lived programs in the background with their output in a file. Long output is cut in the middle."
         ),
         parameters: json!({

@@ -57,6 +57,9 @@ pub async fn harvest(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest
         .omissions
         .iter()
         .map(|omission| format!("{}: {}", omission.path, omission.reason))
+        .chain(
+            (diff.unlisted_omissions > 0).then(|| format!("and {} more", diff.unlisted_omissions)),
+        )
         .collect();
     if diff.full.is_empty() {
         return Ok(Harvest {

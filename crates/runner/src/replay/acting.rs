@@ -17,6 +17,8 @@ pub struct Acting {
     verify_command: Option<String>,
     #[serde(with = "seconds")]
     command_timeout: Duration,
+    #[serde(default, with = "seconds::option")]
+    command_idle_timeout: Option<Duration>,
     #[serde(with = "seconds")]
     max_command_timeout: Duration,
     max_observation_bytes: usize,
@@ -30,6 +32,7 @@ impl Acting {
             must_patch: identity.must_patch,
             verify_command: identity.verify.clone(),
             command_timeout: limits.command_timeout,
+            command_idle_timeout: limits.command_idle_timeout,
             max_command_timeout: limits.max_command_timeout,
             max_observation_bytes: limits.max_observation_bytes,
         }
@@ -51,6 +54,9 @@ impl Acting {
         }
         if !given("command_timeout") {
             limits.command_timeout = self.command_timeout;
+        }
+        if !given("command_idle_timeout") {
+            limits.command_idle_timeout = self.command_idle_timeout;
         }
         if !given("max_command_timeout") {
             limits.max_command_timeout = self.max_command_timeout;

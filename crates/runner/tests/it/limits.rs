@@ -168,3 +168,19 @@ fn prices_of_the_users_own_make_a_cost_known() {
     let said = run("broken.toml");
     assert_eq!(said.code, 2, "{}", said.all());
 }
+
+#[test]
+fn a_silent_command_is_ended_by_its_own_limit_and_the_model_told_which() {
+    let fixture = Fixture::new(1);
+    fixture.script(&["echo one; sleep 1000", "echo good >value.txt"]);
+    let ran = fixture.run(&["--command-idle-timeout", "700ms"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let said = serde_json::to_string(&fixture.trajectory(0)).unwrap();
+    assert!(
+        said.contains("one\\n[killed: it printed nothing for 0.7 s, the limit"),
+        "{said}"
+    );
+    let run = fs::read_to_string(fixture.file("run.json")).unwrap();
+    let run: String = run.split_whitespace().collect();
+    assert!(run.contains("\"command_idle_timeout\":0.7"), "{run}");
+}

@@ -24,6 +24,7 @@ mod podman;
 mod replay;
 mod resume;
 mod ruins;
+mod searches;
 mod secrets;
 mod servers;
 mod shell;

@@ -29,8 +29,10 @@ pub struct WorkspaceDiff {
     pub full: Vec<u8>,
     /// Commit that it is against.
     pub start_commit: String,
-    /// What differs and is not in the patch.
+    /// What differs and is not in the patch, at most 1000 of it and what git cannot hold.
     pub omissions: Vec<Omission>,
+    /// How many more there were.
+    pub unlisted_omissions: u64,
 }
 
 /// Compares a workspace on the host with its start. Blocks.
@@ -59,6 +61,7 @@ pub(super) fn patch_of(
     let Survey {
         changes,
         mut omissions,
+        unlisted,
     } = found;
     let mut full = submodules::sections(prepared, &changes);
     if !changes.is_empty() {
@@ -74,6 +77,7 @@ pub(super) fn patch_of(
         full,
         start_commit: prepared.start.to_string(),
         omissions,
+        unlisted_omissions: unlisted,
     })
 }
 

@@ -15,6 +15,12 @@ use super::worktree::{Kind, Metadata, split};
 pub(super) const MAX_FILE: u64 = 64 << 20;
 /// Content that all changed files may have together, 256 MiB.
 const MAX_CONTENT: u64 = 256 << 20;
+/// What of that only small files may fill, 64 MiB: what somebody wrote is not to be left out for what a build made.
+const RESERVE: u64 = 64 << 20;
+/// Longest file that counts as small.
+const SMALL: u64 = 1 << 20;
+/// Most omissions that are listed: a hostile workspace could make as many as it likes.
+const MAX_OMISSIONS: usize = 1000;
 /// Changed files that a patch may have.
 const MAX_CHANGES: usize = 50_000;
 /// Entries that are looked at.
@@ -61,6 +67,8 @@ pub(super) enum Want {
 pub(super) struct Survey {
     pub(super) changes: Vec<Change>,
     pub(super) omissions: Vec<Omission>,
+    /// How many more there were than are listed.
+    pub(super) unlisted: u64,
 }
 
 /// Compares a workspace with its start.
@@ -261,7 +269,8 @@ impl<T: Tree> Surveyor<'_, T> {
                 return self.change(path, Some((mode, Content::Blob(id))));
             }
         }
-        let room = MAX_FILE.min(MAX_CONTENT - self.content);
+        let reserve = if size > SMALL { RESERVE } else { 0 };
+        let room = MAX_FILE.min(MAX_CONTENT.saturating_sub(reserve + self.content));
         if size > room {
             self.omit(&path, format!("too big for a patch: {size} bytes"));
             return;
@@ -366,13 +375,17 @@ impl<T: Tree> Surveyor<'_, T> {
 
     fn omit(&mut self, path: &[u8], reason: impl Into<String>) {
         let path = String::from_utf8_lossy(path).into_owned();
-        // A hostile workspace could make this list as long as it likes.
-        if self.found.omissions.len() < 1000 && !self.start.baseline.was_omitted(&path) {
-            self.found.omissions.push(Omission {
-                path,
-                reason: reason.into(),
-            });
+        if self.start.baseline.was_omitted(&path) {
+            return;
         }
+        if self.found.omissions.len() >= MAX_OMISSIONS {
+            self.found.unlisted += 1;
+            return;
+        }
+        self.found.omissions.push(Omission {
+            path,
+            reason: reason.into(),
+        });
     }
 
     fn position(&self, path: &[u8]) -> Option<usize> {

@@ -28,6 +28,8 @@ pub(super) enum Answer {
     },
     /// Not begun: so many processes run that it might find no room.
     Full,
+    /// Not begun yet: there are many more processes than before, and there may soon be too many.
+    Growing,
     /// The channel is of no more use.
     Closed {
         started: bool,
@@ -39,7 +41,10 @@ impl Answer {
     pub(super) fn is_before_start(self) -> bool {
         matches!(
             self,
-            Self::Dead { started: false, .. } | Self::Closed { started: false } | Self::Full
+            Self::Dead { started: false, .. }
+                | Self::Closed { started: false }
+                | Self::Full
+                | Self::Growing
         )
     }
 }
@@ -114,12 +119,15 @@ impl Conversation<'_, '_> {
                             Ok(Incoming::Marker(Marker::Full { sequence: of })) if of == sequence => {
                                 return Answer::Full;
                             }
+                            Ok(Incoming::Marker(Marker::More { sequence: of })) if of == sequence => {
+                                return Answer::Growing;
+                            }
                             Ok(Incoming::Marker(Marker::Dead { status })) => {
                                 finish(kill).await;
                                 return Answer::Dead { status, started: began };
                             }
                             Ok(Incoming::Marker(
-                                Marker::Keeper { .. } | Marker::Up { .. } | Marker::Begin { .. } | Marker::End { .. } | Marker::Full { .. },
+                                Marker::Keeper { .. } | Marker::Up { .. } | Marker::Begin { .. } | Marker::End { .. } | Marker::Full { .. } | Marker::More { .. },
                             )) => None,
                             Ok(Incoming::Closed) | Err(_) => return Answer::Closed { started: began },
                         }

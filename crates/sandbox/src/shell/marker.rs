@@ -42,8 +42,10 @@ pub(super) enum Marker {
     Keeper { pid: u32, parent: u32 },
     /// A worker waits for a request.
     Up { pid: u32, flavour: Flavour },
-    /// So many processes run that the command with this number might find no room; it was not started.
+    /// So many processes run that the command with this number might find no room, or one was refused since the command before; it was not started.
     Full { sequence: u64 },
+    /// Many more processes run than before the last command, so this one was not started yet.
+    More { sequence: u64 },
     /// The command with this number starts.
     Begin { sequence: u64 },
     /// It is over, the worker lives.
@@ -67,6 +69,9 @@ impl Marker {
                 flavour: Flavour::of_name(words.next()?)?,
             },
             "full" => Self::Full {
+                sequence: words.next()?.parse().ok()?,
+            },
+            "more" => Self::More {
                 sequence: words.next()?.parse().ok()?,
             },
             "begin" => Self::Begin {

@@ -8,6 +8,10 @@ const STATE: &str = "@F";
 const BUILTIN: &str = "@B";
 const FLAVOUR: &str = "@S";
 const PLAIN: &str = "@P";
+/// What stands for [`GROWTH`].
+const NUMBER: &str = "@G";
+/// A place that holds so many more processes than before the last command may be filling up, by a bomb or a build in the background.
+const GROWTH: u32 = 8;
 
 /// The file that holds the state after the command of this number, beside the one of the command before: a worker that dies while it writes one leaves the
 /// other whole. Each is written in place, since a file system may put a file on disk at once when it was cut to nothing first, and ends with a `return`
@@ -41,6 +45,7 @@ pub(super) fn arguments(nonce: &str, state: &str, plain: bool) -> Vec<String> {
             .replace(BUILTIN, builtin)
             .replace(FLAVOUR, flavour.name())
             .replace(PLAIN, number)
+            .replace(NUMBER, &GROWTH.to_string())
     };
     let keeper = include_str!("keeper.sh")
         .replace(NONCE, nonce)

@@ -1,10 +1,12 @@
 //! The persistent shell: one command after the other, restarted when it dies, with what can be kept of its state.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::future::{Either, select};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
@@ -12,7 +14,8 @@ use super::channel::{Connection, Incoming};
 use super::control::Target;
 use super::conversation::{Answer, Conversation, DRAIN};
 use super::marker::Marker;
-use super::renewal::{NO_PROCESS, Turn};
+use super::renewal::{NO_PROCESS, Turn, clear};
+use super::room::{self, Room};
 use super::{Captured, End, Means, RunOptions, absent, once};
 use crate::error::Error;
 use crate::place::Place;
@@ -142,7 +145,7 @@ impl Shell {
             }
             Err(error) => return Err(error),
         };
-        let mut urgent = false;
+        let mut room = Room::default();
         loop {
             let Some(connection) = slot.connection.as_mut() else {
                 let said = slot.absent.clone().unwrap_or_default();
@@ -165,19 +168,18 @@ impl Shell {
                 since,
                 means: &self.means,
                 ended_by: None,
-                urgent,
+                urgent: room.is_had(&self.means),
             };
             let answer = conversation.hold(text).await;
             let ended_by = conversation.ended_by;
             let starved = capture.mentions(&NO_PROCESS_WORDS);
-            let (status_end, note) = match answer {
-                Answer::Full => (End::Exited(0), self.make_room(slot).await?),
-                answer => self.settle(slot, answer, starved).await?,
-            };
+            let (status_end, note) = self.settle(slot, answer, starved).await?;
             slot.busy = None;
-            if matches!(answer, Answer::Full) && ended_by.is_none() {
-                urgent = true;
+            if ended_by.is_none() && room.is_looked_for(answer) {
                 earlier = note.or(earlier);
+                if matches!(answer, Answer::Growing) {
+                    sleep(room::LOOK).await;
+                }
                 continue;
             }
             // A worker that died while it waited never saw the command: that one case is worth one more try.
@@ -225,14 +227,15 @@ impl Shell {
         let (end, renewed) = match answer {
             Answer::Ended(status) => {
                 slot.saved = slot.connection.as_ref().map(Connection::sequence);
-                let note = if starved {
-                    self.make_room(slot).await?
+                let note = if starved && self.is_crowded(slot.others()).await {
+                    Some(self.make_room(slot).await?)
                 } else {
                     None
                 };
                 return Ok((End::Exited(status), note));
             }
-            Answer::Full => (End::Exited(0), self.renewed(slot, true).await),
+            Answer::Full => return Ok((End::Exited(0), Some(self.make_room(slot).await?))),
+            Answer::Growing => return Ok((End::Exited(0), None)),
             Answer::Dead { status, .. } => {
                 let crowded =
                     status == NO_PROCESS || starved && self.is_crowded(slot.others()).await;
@@ -249,14 +252,18 @@ impl Shell {
         Ok((end, Some(note)))
     }
 
-    /// Ends everything but the shell where so much runs that another process may find no room; returns the text for the model when it did.
-    async fn make_room(&self, slot: &mut Slot) -> Result<Option<String>, Error> {
-        if !self.is_crowded(slot.others()).await || !self.abort(slot, 0).await {
-            return Ok(None);
-        }
-        let renewed = self.renewed(slot, false).await;
+    /// Ends everything and starts a new shell, which shows that a process can be started again; returns the text for the model.
+    async fn make_room(&self, slot: &mut Slot) -> Result<String, Error> {
+        let renewed = if self.abort(slot, 0).await {
+            self.renewed(slot, false).await
+        } else {
+            // Its keeper may have been too busy to tell of it; a new one needs processes, too.
+            slot.connection = None;
+            clear(&self.means, Vec::new()).await;
+            self.reopen(slot).await
+        };
         let note = noted(slot, renewed)?;
-        Ok(Some(format!("{NO_PROCESS_LEFT} {note}")))
+        Ok(format!("{NO_PROCESS_LEFT} {note}"))
     }
 
     /// Makes sure of a worker that waits for a request; returns the text for the model when that took a restart.
@@ -304,8 +311,13 @@ impl Shell {
             }
         };
         // What it prints is read meanwhile.
-        let (ended, told) = tokio::join!(control.end(&target), timeout(DRAIN, told));
-        ended.is_ok() && told.unwrap_or(false)
+        let ending = control.end(&target);
+        match select(pin!(ending), pin!(told)).await {
+            Either::Left((ended, told)) => {
+                ended.is_ok() && timeout(DRAIN, told).await.unwrap_or(false)
+            }
+            Either::Right((told, ending)) => ending.await.is_ok() && told,
+        }
     }
 
     /// Whether so many processes run beside a shell's own that there may be no room for another.

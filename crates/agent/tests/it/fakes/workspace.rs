@@ -93,7 +93,7 @@ impl MemoryWorkspace {
                 message: "the sandbox is gone".into(),
             }),
             ["panic"] => panic!("a tool that panics"),
-            ["exit", ..] | ["builtin", "exit", ..] => Ok(CommandOutput {
+            ["exit", ..] | ["command", "exit", ..] => Ok(CommandOutput {
                 shell_note: Some("the shell was restarted".into()),
                 ..output("", CommandEnd::ShellEnded(0))
             }),

@@ -104,6 +104,10 @@ fn agent_limits(agent: &Agent, acting: &Acting) -> Result<agent::Limits, Error> 
         max_format_errors: set("max_format_errors", agent.max_format_errors)?,
         max_nudges: set("max_nudges", agent.max_nudges)?,
         command_timeout: set("command_timeout", acting.command_timeout)?.0,
+        command_idle_timeout: acting
+            .command_idle_timeout
+            .and_then(Cap::limit)
+            .map(|span| span.0),
         max_command_timeout: set("max_command_timeout", acting.max_command_timeout)?.0,
         max_observation_bytes: usize::try_from(observation.0).unwrap_or(usize::MAX),
         stuck_detection: set("stuck_detection", agent.stuck_detection)?,

@@ -78,6 +78,10 @@ pub struct Acting {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_timeout: Option<Span>,
+    /// Time that one command of the agent may print nothing before it is killed, or `none`
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_idle_timeout: Option<Cap<Span>>,
     /// Bytes of one command's output that the model reads
     #[arg(long, value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
