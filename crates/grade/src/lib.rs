@@ -18,6 +18,7 @@ pub mod spec;
 pub mod stats;
 pub mod status_map;
 pub mod verdict;
+mod whole_map;
 
 pub use eval_script::wrap;
 pub use evaluation::{Expected, evaluate};

@@ -36,7 +36,8 @@ pub fn resolve(
     answer: &AnswerKey,
     rules: &Rules,
 ) -> Result<Resolved, SpecError> {
-    if answer.fail_to_pass.is_empty() && answer.pass_to_pass.is_empty() {
+    let whole_map = row::whole_map(answer)?;
+    if answer.fail_to_pass.is_empty() && answer.pass_to_pass.is_empty() && whole_map.is_none() {
         return Err(SpecError::Missing {
             field: "FAIL_TO_PASS",
         });
@@ -58,6 +59,7 @@ pub fn resolve(
             test_patch: script.test_patch,
             fail_to_pass: answer.fail_to_pass.clone(),
             pass_to_pass: answer.pass_to_pass.clone(),
+            whole_map,
             eval_type,
             timeout_seconds,
             ..GradingSpec::default()

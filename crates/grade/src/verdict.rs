@@ -10,6 +10,7 @@ use crate::log::LogParts;
 use crate::parse::{Context, UnknownParser, parser};
 use crate::reading::{Reading, ran_silently};
 use crate::results::Results;
+use crate::whole_map::difference;
 
 /// What happened when a patch was graded.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,8 @@ pub struct Evidence<'a> {
 ///
 /// By these a patch is resolved when every `FAIL_TO_PASS` and `PASS_TO_PASS` test passed, or failed as expected; a test that the log does not
 /// show failed; a skipped test is no fix, and no regression either. And it is not when the log was tampered with: a test reported both as passed
-/// and as failed, marks that occur twice, an exit code that is not the one in the log.
+/// and as failed, marks that occur twice, an exit code that is not the one in the log. Where the specification has a whole map, every test must
+/// do what that says and no other may be there, both officially and for us.
 ///
 /// # Errors
 /// The specification names a parser that we do not have.
@@ -52,6 +54,11 @@ pub fn verdict(spec: &GradingSpec, evidence: &Evidence<'_>) -> Result<Verdict, U
     let reading = Reading::new(log, parser, &Context::from(spec));
     if !evidence.timed_out && reading.is_officially_readable() {
         verdict.official = evaluate(&reading.map(), &expected(spec));
+    }
+    let whole_map = spec.whole_map.as_ref();
+    let difference = whole_map.and_then(|expected| difference(&reading.map(), expected));
+    if difference.is_some() {
+        verdict.official.resolution = Resolution::No;
     }
     verdict.official_resolved = verdict.official.resolution == Resolution::Full;
     let results = Results::new(&reading);
@@ -77,9 +84,11 @@ pub fn verdict(spec: &GradingSpec, evidence: &Evidence<'_>) -> Result<Verdict, U
         return Ok(verdict);
     }
     verdict.log_readable = true;
-    let notes = reading.notes().join("; ");
-    verdict.note = (!notes.is_empty()).then_some(notes);
-    if resolution(&verdict.fail_to_pass, &verdict.pass_to_pass) == Resolution::Full {
+    let differs = difference.is_some();
+    let notes: Vec<String> = reading.notes().into_iter().chain(difference).collect();
+    verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
+    let met = resolution(&verdict.fail_to_pass, &verdict.pass_to_pass) == Resolution::Full;
+    if met && !differs {
         verdict.tamper_reason = tampering(spec, log, evidence, &results);
         verdict.resolved = verdict.tamper_reason.is_none();
     }

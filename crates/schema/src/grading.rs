@@ -26,6 +26,9 @@ pub struct GradingSpec {
     pub fail_to_pass: Vec<String>,
     /// Tests that must still pass.
     pub pass_to_pass: Vec<String>,
+    /// What every test must do, where all of them are compared: the log must show these results, and no other test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_map: Option<BTreeMap<String, TestStatus>>,
     /// How the tests' results count.
     #[serde(default)]
     pub eval_type: EvalType,

@@ -42,11 +42,18 @@ pub(super) const SOURCES: &[(&str, &str)] = &files![
     "seaborn.toml",
     "sphinx.toml",
     "sqlfluff.toml",
-    "swe-smith.toml",
+    "swe-smith-autograd.toml",
+    "swe-smith-go.toml",
+    "swe-smith-mypy.toml",
+    "swe-smith-paramiko.toml",
+    "swe-smith-pydantic.toml",
+    "swe-smith-slugify.toml",
+    "swe-smith-tornado.toml",
     "sympy.toml",
     "xarray.toml",
     // The first that is for a repository counts.
     "multi-swe-bench.toml",
+    "swe-smith.toml",
 ];
 
 static BUILT_IN: LazyLock<Vec<RulesFile>> = LazyLock::new(|| {

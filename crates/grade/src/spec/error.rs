@@ -53,6 +53,13 @@ pub enum SpecError {
         /// The key.
         key: &'static str,
     },
+    /// Nobody says which parser reads the logs of the row's repository: the dataset has one of its own for each, and none of ours is known to
+    /// give what that gives.
+    #[error("read grading data: there is no parser like Multi-SWE-bench's own for `{repository}`")]
+    NoParser {
+        /// The repository.
+        repository: String,
+    },
     /// The test patch cannot be read.
     #[error("read grading data: the row's test_patch")]
     TestPatch(#[from] patch::ParseError),
@@ -120,6 +127,10 @@ impl SpecError {
             Self::Unsaid { key, .. } => {
                 vec![format!("add `{key}` to a file for --repository-rules")]
             }
+            Self::NoParser { .. } => vec![
+                "name the parser that is nearest as `log_parser` in a file for --repository-rules, with `shape = \"multi-swe-bench\"`"
+                    .to_owned(),
+            ],
             Self::EvalType(_) => vec![],
             Self::ParserProgram { .. } => vec![
                 "name one of our parsers as `log_parser` in a file for --repository-rules"

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Case, SpecError, row};
 use crate::near::parsers_like;
+use crate::rules::Shape;
 
 /// Parser of what SWE-bench Pro's own scripts print.
 const OF_RUN_SCRIPTS: &str = "swe_bench_pro";
@@ -57,9 +58,14 @@ fn default(case: &Case<'_>) -> Result<(String, Origin), SpecError> {
             Origin::Row("run_script".to_owned()),
         ));
     }
-    Err(SpecError::Missing {
-        field: "log_parser",
-    })
+    match row::shape(case.instance, case.answer) {
+        Some(Shape::MultiSweBench) => Err(SpecError::NoParser {
+            repository: case.instance.repo.clone(),
+        }),
+        Some(Shape::R2eGym | Shape::SweSmith) | None => Err(SpecError::Missing {
+            field: "log_parser",
+        }),
+    }
 }
 
 /// Some datasets carry the parser itself, as Python.

@@ -1,9 +1,14 @@
 //! What rows say about their grading in fields of their own.
 
+use std::collections::BTreeMap;
+
+use schema::grading::TestStatus;
 use schema::instance::{AnswerKey, Instance};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::SpecError;
+use crate::parse::r2e_gym_name;
 use crate::rules::Shape;
 
 /// The shape of a row whose tests are run in a way of their own.
@@ -68,6 +73,22 @@ pub(super) fn object<'a>(
         Some(Value::Object(members)) => Ok(Some(members)),
         Some(_) => Err(bad(field, "must be an object")),
     }
+}
+
+/// R2E-Gym: what each test must do, failures included, by the names that its parser gives.
+pub(super) fn whole_map(
+    answer: &AnswerKey,
+) -> Result<Option<BTreeMap<String, TestStatus>>, SpecError> {
+    const FIELD: &str = "expected_output_json";
+    let Some(expected) = object(answer, FIELD)? else {
+        return Ok(None);
+    };
+    let read = expected.iter().map(|(name, status)| {
+        let status = TestStatus::deserialize(status)
+            .map_err(|_| bad(FIELD, &format!("has no known result for `{name}`")))?;
+        Ok((r2e_gym_name(name).into_owned(), status))
+    });
+    read.collect::<Result<_, _>>().map(Some)
 }
 
 pub(super) fn bad(field: &'static str, problem: &str) -> SpecError {

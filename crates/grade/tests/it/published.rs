@@ -38,6 +38,10 @@ fn told(path: &Path) -> BTreeMap<String, usize> {
         let said = match resolve(&row.instance, &row.answer, &Rules::default()) {
             Ok(resolved) => {
                 let spec = &resolved.spec;
+                // Some parsers choose their rules by these.
+                assert_eq!(spec.instance_id, row.instance.id.as_str());
+                assert_eq!(spec.version, row.instance.version.unwrap_or_default());
+                assert!(grade::parser(&spec.log_parser).is_ok(), "{spec:?}");
                 bash_reads(&grade::wrap(spec, "n0nce"), row.instance.id.as_str());
                 match resolved.provenance.eval_script {
                     Origin::Rules { .. } => "rules".to_owned(),
@@ -81,6 +85,12 @@ fn every_published_row_is_resolved_or_its_missing_piece_named() {
     only("swe-bench-lite-sample.jsonl", "rules");
     only("multimodal-v5", "by the row's `eval_script`");
     only("swe-smith", "rules");
+    only(
+        "multi-swe-bench/expressjs__express-3695.json",
+        "read grading data: there is no parser like Multi-SWE-bench's own for `expressjs/express`",
+    );
+    only("multi-swe-bench/BurntSushi__ripgrep-2626.json", "rules");
+    only("multi-swe-bench/tokio-rs__bytes-732.json", "rules");
     only("multi-swe-bench/jqlang__jq_dataset.jsonl", "rules");
     only("multi-swe-bench/serde-rs__serde_dataset.jsonl", "rules");
     // Its scripts are in a repository of its own.

@@ -403,3 +403,84 @@ fn parsers_have_the_names_that_datasets_use() {
     assert!(grade::parser("parse_log_").is_err());
     assert!(grade::parser("").is_err());
 }
+
+/// The name of the parser for a row.
+fn parser_of(repo: &str, extra: &Value) -> String {
+    let resolved = resolve(
+        &instance(repo, None),
+        &answer_with(extra),
+        &Rules::default(),
+    );
+    resolved.unwrap().spec.log_parser
+}
+
+#[test]
+fn rows_of_each_dataset_get_its_parser() {
+    let smith = |repo: &str| parser_of(&format!("swesmith/{repo}.01234567"), &json!({}));
+    assert_eq!(smith("mewwts__addict"), "swe_smith");
+    assert_eq!(smith("HIPS__autograd"), "swe_smith_autograd");
+    assert_eq!(smith("python__mypy"), "swe_smith_mypy");
+    assert_eq!(smith("paramiko__paramiko"), "swe_smith_paramiko");
+    assert_eq!(smith("un33k__python-slugify"), "swe_smith_slugify");
+    assert_eq!(smith("tornadoweb__tornado"), "swe_smith_tornado");
+    assert_eq!(smith("gin-gonic__gin"), "gotest");
+    let r2e = json!({"expected_output_json": {"T.a": "PASSED"}});
+    assert_eq!(parser_of("", &r2e), "r2e_gym");
+    let pro = json!({"run_script": "x", "parser_script": "y"});
+    assert_eq!(parser_of("o/r", &pro), "swe_bench_pro");
+    let live = json!({"test_cmds": ["pytest -rA"], "log_parser": "pytest"});
+    let live = AnswerKey {
+        log_parser: Some("pytest".to_owned()),
+        ..answer_with(&live)
+    };
+    let live = resolve(&instance("o/r", None), &live, &Rules::default()).unwrap();
+    assert_eq!(live.spec.log_parser, "pytest");
+    assert_eq!(parser_of("python/mypy", &json!({})), "pytest", "SWE-Gym");
+}
+
+#[test]
+fn all_results_of_r2e_gym_must_be_those_expected() {
+    let row = |expected: Value| {
+        let answer = answer_with(&json!({"expected_output_json": expected}));
+        resolve(&instance("", None), &answer, &Rules::default())
+    };
+    let spec = row(json!({
+        "T.a": "PASSED", "T.\u{1b}[1mb\u{1b}[0m - AssertionError": "FAILED",
+    }));
+    let spec = spec.unwrap().spec;
+    let judge = |summary: &str| {
+        let log = format!("Applied patch\n=== short test summary info ===\n{summary}");
+        let log = grade::log::read_official(log.as_bytes());
+        let evidence = grade::Evidence {
+            application: schema::grading::PatchApplication::Applied,
+            log: Some(&log),
+            timed_out: false,
+            exit_code: None,
+        };
+        let spec = schema::grading::GradingSpec {
+            fail_to_pass: vec!["T.a".to_owned()],
+            ..spec.clone()
+        };
+        let verdict = grade::verdict(&spec, &evidence).unwrap();
+        assert_eq!(verdict.resolved, verdict.official_resolved, "{summary}");
+        (verdict.resolved, verdict.note.unwrap_or_default())
+    };
+    let passed = "PASSED t.py::T::a\n";
+    let failed = "FAILED t.py::T::b - AssertionError\n";
+    assert_eq!(judge(&format!("{passed}{failed}")), (true, String::new()));
+    for (rest, why) in [
+        ("PASSED t.py::T::b\n", "`T.b` must be FAILED, and is PASSED"),
+        ("", "`T.b` must be FAILED, and is not in the log"),
+        (
+            "FAILED t.py::T::b\nPASSED t.py::T::c\n",
+            "`T.c` is none of the tests that must be in the log",
+        ),
+    ] {
+        assert_eq!(judge(&format!("{passed}{rest}")), (false, why.to_owned()));
+    }
+    let odd = row(json!({"T.a": "MAYBE"})).unwrap_err();
+    assert_eq!(
+        odd.to_string(),
+        "read grading data: the row's `expected_output_json` has no known result for `T.a`"
+    );
+}

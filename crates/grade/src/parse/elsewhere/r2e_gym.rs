@@ -36,13 +36,20 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
 
 fn name(line: &str) -> Cow<'_, str> {
     let parts = line.split_once("::").map_or("", |(_, parts)| parts);
-    let parts = parts.split_once(" - ").map_or(parts, |(name, _)| name);
-    if !parts.contains("::") && !parts.contains('\u{1b}') {
-        return Cow::Borrowed(parts);
+    if !parts.contains("::") {
+        return plain(parts);
+    }
+    Cow::Owned(plain(&parts.replace("::", ".")).into_owned())
+}
+
+/// A name as it is compared: without colours of one number, up to the reason.
+pub(crate) fn plain(name: &str) -> Cow<'_, str> {
+    let cut = |name: &str| name.find(" - ").unwrap_or(name.len());
+    if !name.contains('\u{1b}') {
+        return Cow::Borrowed(name.get(..cut(name)).unwrap_or(name));
     }
     let mut plain = String::new();
-    let joined = parts.replace("::", ".");
-    let mut pieces = joined.split('\u{1b}');
+    let mut pieces = name.split('\u{1b}');
     plain.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {
         let digits = piece.strip_prefix('[');
@@ -54,5 +61,6 @@ fn name(line: &str) -> Cow<'_, str> {
             plain.push_str(piece);
         }
     }
+    plain.truncate(cut(&plain));
     Cow::Owned(plain)
 }
