@@ -1,5 +1,7 @@
 //! Which bucket a verdict belongs to.
 
+use std::ops::Bound;
+
 use schema::Bucket;
 use schema::grading::{PatchApplication, Verdict};
 
@@ -36,6 +38,20 @@ pub fn partial(verdict: &Verdict) -> Option<f64> {
     let some = turned > 0.0 && turned < 1.0;
     let kept = verdict.pass_to_pass.failure.is_empty();
     (verdict.log_readable && some && kept).then_some(turned)
+}
+
+/// The expected tests that did not do what they should: those that failed, and those that the log does not show.
+pub fn failures(verdict: &Verdict) -> (Vec<String>, Vec<String>) {
+    let lists = [&verdict.fail_to_pass, &verdict.pass_to_pass];
+    let tests = lists.iter().flat_map(|tally| tally.failure.iter().cloned());
+    tests.partition(|test| is_in_log(verdict, test))
+}
+
+/// Whether the log shows a test, by its name or by one that begins with it: names in datasets may be cut.
+fn is_in_log(verdict: &Verdict, test: &str) -> bool {
+    let from = (Bound::Included(test), Bound::Unbounded);
+    let mut next = verdict.statuses.range::<str, _>(from);
+    next.next().is_some_and(|(name, _)| name.starts_with(test))
 }
 
 /// The bucket of a grading that failed for a reason of the failure table.

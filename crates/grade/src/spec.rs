@@ -72,6 +72,37 @@ pub fn resolve(
     })
 }
 
+/// What judging a log needs, which is no script. The parser is the one called `log_parser`, else the row's, else the rules'.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn of_log(
+    instance: &Instance,
+    answer: &AnswerKey,
+    rules: &Rules,
+    log_parser: Option<&str>,
+) -> Result<GradingSpec, SpecError> {
+    if answer.fail_to_pass.is_empty() && answer.pass_to_pass.is_empty() {
+        return Err(SpecError::Missing {
+            field: "FAIL_TO_PASS",
+        });
+    }
+    let case = Case::new(instance, answer, rules);
+    let log_parser = match log_parser {
+        Some(name) => parser::known(name)?,
+        None => parser::parser(&case)?.0,
+    };
+    Ok(GradingSpec {
+        instance_id: instance.id.to_string(),
+        version: instance.version.clone().unwrap_or_default(),
+        log_parser,
+        fail_to_pass: answer.fail_to_pass.clone(),
+        pass_to_pass: answer.pass_to_pass.clone(),
+        eval_type: eval_type(&case)?.0,
+        ..GradingSpec::default()
+    })
+}
+
 /// One row with the rules that are for it.
 struct Case<'a> {
     instance: &'a Instance,

@@ -1,53 +1,34 @@
 //! Rates with their uncertainty.
 
-use serde::{Deserialize, Serialize};
+use schema::report::Rate;
 
 /// The standard normal quantile of a two-sided interval of 95 %.
 const QUANTILE: f64 = 1.959_963_984_540_054;
 
-/// A share of instances, with the interval that holds the true share with a confidence of 95 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    /// Instances counted.
-    pub count: usize,
-    /// Instances in all.
-    pub of: usize,
-    /// `count / of`, 0 where there are none.
-    pub rate: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
-}
-
-impl Rate {
-    /// `count` of `of`, with Wilson's score interval (Wilson 1927): it stays within 0 and 1, and says something of few instances too.
-    pub fn new(count: usize, of: usize) -> Self {
-        let (counted, all) = (float(count), float(of));
-        if of == 0 {
-            return Self {
-                count,
-                of,
-                rate: 0.0,
-                low: 0.0,
-                high: 1.0,
-            };
-        }
-        let rate = counted / all;
-        let square = QUANTILE * QUANTILE;
-        let scale = 1.0 + square / all;
-        let centre = (rate + square / (2.0 * all)) / scale;
-        let half = QUANTILE / scale
-            * (rate * (1.0 - rate) / all + square / (4.0 * all * all))
-                .max(0.0)
-                .sqrt();
-        Self {
+/// `count` of `of`, with Wilson's score interval (Wilson 1927): it stays within 0 and 1, and says something of few instances too.
+pub fn rate(count: usize, of: usize) -> Rate {
+    let (counted, all) = (float(count), float(of));
+    if of == 0 {
+        return Rate {
             count,
             of,
-            rate,
-            low: (centre - half).clamp(0.0, rate),
-            high: (centre + half).clamp(rate, 1.0),
-        }
+            rate: 0.0,
+            low: 0.0,
+            high: 1.0,
+        };
+    }
+    let rate = counted / all;
+    let square = QUANTILE * QUANTILE;
+    let scale = 1.0 + square / all;
+    let centre = (rate + square / (2.0 * all)) / scale;
+    let variance = rate * (1.0 - rate) / all + square / (4.0 * all * all);
+    let half = QUANTILE / scale * variance.max(0.0).sqrt();
+    Rate {
+        count,
+        of,
+        rate,
+        low: (centre - half).clamp(0.0, rate),
+        high: (centre + half).clamp(rate, 1.0),
     }
 }
 
@@ -80,11 +61,11 @@ mod tests {
             (250, 500, 0.456_341_3, 0.543_658_7),
             (1, 1, 0.206_549_3, 1.0),
         ] {
-            let rate = Rate::new(count, of);
-            assert!((rate.low - low).abs() < 1e-6, "{rate:?}");
-            assert!((rate.high - high).abs() < 1e-6, "{rate:?}");
+            let found = rate(count, of);
+            assert!((found.low - low).abs() < 1e-6, "{found:?}");
+            assert!((found.high - high).abs() < 1e-6, "{found:?}");
         }
-        assert_eq!((Rate::new(0, 0).low, Rate::new(0, 0).high), (0.0, 1.0));
+        assert_eq!((rate(0, 0).low, rate(0, 0).high), (0.0, 1.0));
     }
 
     #[test]
@@ -98,8 +79,8 @@ mod tests {
         fn an_interval_holds_its_rate(of in 1_usize..5000, share in 0.0..=1.0_f64) {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "small and positive")]
             let count = (of as f64 * share) as usize;
-            let rate = Rate::new(count, of);
-            prop_assert!(0.0 <= rate.low && rate.low <= rate.rate && rate.rate <= rate.high && rate.high <= 1.0);
+            let found = rate(count, of);
+            prop_assert!(0.0 <= found.low && found.low <= found.rate && found.rate <= found.high && found.high <= 1.0);
         }
     }
 }

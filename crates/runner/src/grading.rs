@@ -1,25 +1,30 @@
 //! Grading: a patch alone, in a fresh sandbox, judged by the row's own tests.
 
+mod cache;
+mod conclusion;
+
 use std::fs;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use grade::{Evidence, TestPaths};
 use sandbox::{Captured, End, Kept, RunOptions, Sandbox};
+use schema::FailureKind;
 use schema::grading::{GradingSpec, PatchApplication, Verdict};
 use schema::journal::GradeSummary;
-use schema::{FailureKind, InstanceId};
+use schema::report::GradingReport;
 use tokio_util::sync::CancellationToken;
 
+use self::cache::{Asked, Cache};
+use self::conclusion::{GradingDirectory, Judged, Ruling};
 use crate::attempt::context::{Context, Entry, Failure, Purpose, Traced, started_with};
 use crate::dispatcher::{GradeEnd, Reports};
 use crate::engine;
 use crate::error::chain;
 use crate::plan::GradeJob;
 use crate::settings::PatchKind;
-use crate::store::atomic;
 
 /// Bytes kept of a test log; more loses its middle.
 const LOG_LIMIT: u64 = 64 << 20;
@@ -31,14 +36,8 @@ pub const PROFILE: &str = "sealed";
 pub async fn grade(context: &Context, job: &GradeJob, reports: &Reports) -> GradeEnd {
     let started = Instant::now();
     match Grading::judge(context, job, reports).await {
-        Ok(Some(verdict)) => GradeEnd::Finished {
-            grade: GradeSummary {
-                resolved: verdict.resolved,
-                official_resolved: verdict.official_resolved,
-                tamper_reason: verdict.tamper_reason,
-                profile: PROFILE.to_owned(),
-                note: verdict.note,
-            },
+        Ok(Some(grade)) => GradeEnd::Finished {
+            grade,
             seconds: started.elapsed().as_secs_f64(),
         },
         Ok(None) => GradeEnd::Cancelled,
@@ -55,7 +54,8 @@ struct Grading<'a> {
     job: &'a GradeJob,
     entry: &'a Entry,
     spec: GradingSpec,
-    directory: PathBuf,
+    directory: GradingDirectory,
+    started: Instant,
     cancel: CancellationToken,
 }
 
@@ -65,31 +65,41 @@ impl Grading<'_> {
         context: &Context,
         job: &GradeJob,
         reports: &Reports,
-    ) -> Result<Option<Verdict>, Traced> {
+    ) -> Result<Option<GradeSummary>, Traced> {
+        let started = Instant::now();
         let entry = context.entry(job.row)?;
         let row = &entry.row;
-        let spec = grade::resolve(&row.instance, &row.answer, &context.rules)
-            .map_err(|error| ungradable(&error))?
-            .spec;
-        let directory = context.run.attempt(&job.key).grading(job.grading);
-        fs::create_dir_all(&directory)
-            .map_err(|error| Failure::file("create", &directory, &error))?;
+        let resolved = grade::resolve(&row.instance, &row.answer, &context.rules)
+            .map_err(|error| ungradable(&error))?;
+        let spec = GradingSpec {
+            harness: context.operation.harness,
+            ..resolved.spec
+        };
+        let directory =
+            GradingDirectory::create(context.run.attempt(&job.key).grading(job.grading))?;
         let grading = Grading {
             context,
             job,
             entry,
             spec,
             directory,
+            started,
             cancel: context.stop.cancel.clone(),
         };
         grading.start(reports).await
     }
 
-    async fn start(&self, reports: &Reports) -> Result<Option<Verdict>, Traced> {
+    async fn start(&self, reports: &Reports) -> Result<Option<GradeSummary>, Traced> {
         let patch = self.patch()?;
         if patch.is_empty() {
             let verdict = self.verdict(PatchApplication::Empty, None)?;
-            return Ok(Some(self.conclude(verdict)?));
+            return Ok(Some(self.conclude(Judged::from(verdict).into())?));
+        }
+        if patch.trim_ascii().is_empty() {
+            // For the official harness too this is a patch, and one that does not apply.
+            let mut verdict = self.verdict(PatchApplication::Rejected, None)?;
+            verdict.note = Some("the patch has nothing but white space".to_owned());
+            return Ok(Some(self.conclude(Judged::from(verdict).into())?));
         }
         let room = self.context.disk.pass(reports);
         tokio::select! {
@@ -114,7 +124,7 @@ impl Grading<'_> {
         Err(traced)
     }
 
-    async fn grade(&self, patch: &[u8], reports: &Reports) -> Result<Option<Verdict>, Traced> {
+    async fn grade(&self, patch: &[u8], reports: &Reports) -> Result<Option<GradeSummary>, Traced> {
         let purpose = format!("{}-g{}", self.job.key.directory_name(), self.job.grading);
         let labels = self.context.labels(&self.job.key, purpose);
         let turn = &self.context.permits.grade_start;
@@ -124,16 +134,16 @@ impl Grading<'_> {
             started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade, reports) => started,
         };
         let lease = started?;
-        let verdict = self.run(lease.sandbox(), patch).await;
-        let failed = match &verdict {
-            Ok(Some(verdict)) => !verdict.resolved,
+        let ruling = self.run(lease.sandbox(), patch).await;
+        let failed = match &ruling {
+            Ok(Some(ruling)) => !ruling.is_resolved(),
             Ok(None) => false,
             Err(_) => true,
         };
         let whose = (&self.job.key, Some(self.job.grading));
         self.context.give_back(lease, failed, whose, reports).await;
-        match verdict? {
-            Some(verdict) => Ok(Some(self.conclude(verdict)?)),
+        match ruling? {
+            Some(ruling) => Ok(Some(self.conclude(ruling)?)),
             None => Ok(None),
         }
     }
@@ -148,7 +158,38 @@ impl Grading<'_> {
         fs::read(&path).map_err(|error| Failure::file("read", &path, &error))
     }
 
-    async fn run(&self, sandbox: &Arc<Sandbox>, patch: &[u8]) -> Result<Option<Verdict>, Failure> {
+    /// The verdict on a patch in a fresh sandbox: an earlier one, where all that it depends on is the same.
+    async fn run(&self, sandbox: &Arc<Sandbox>, patch: &[u8]) -> Result<Option<Ruling>, Failure> {
+        let init = self.context.shell_init(self.entry);
+        let spec = GradingSpec {
+            eval_script: started_with(init, &self.spec.eval_script),
+            ..self.spec.clone()
+        };
+        let asked = Asked {
+            patch,
+            spec: &spec,
+            identity: &self.context.identity,
+            timeout: self.options().timeout,
+        };
+        let key = self.cache().and_then(|_| cache::key(&asked, sandbox));
+        let known = self.cache().zip(key.as_deref());
+        if let Some(known) = known.and_then(|(cache, key)| cache.find(key)) {
+            return Ok(Some(Ruling::Known(Box::new(known))));
+        }
+        let judged = self.try_out(sandbox, patch, &spec).await?;
+        Ok(judged.map(|judged| Judged { key, ..judged }.into()))
+    }
+
+    fn cache(&self) -> Option<Cache> {
+        Cache::of_user().filter(|_| self.context.operation.grade_cache)
+    }
+
+    async fn try_out(
+        &self,
+        sandbox: &Arc<Sandbox>,
+        patch: &[u8],
+        spec: &GradingSpec,
+    ) -> Result<Option<Judged>, Failure> {
         let paths = grade::test_paths(&self.entry.row.answer).map_err(|error| Failure {
             kind: FailureKind::Check,
             message: format!("the row's test patch cannot be read: {}", chain(&error)),
@@ -160,22 +201,18 @@ impl Grading<'_> {
             sandbox.apply(&patch).await?
         };
         if application == PatchApplication::Rejected {
-            return self.verdict(application, None).map(Some);
+            return self.verdict(application, None).map(|it| Some(it.into()));
         }
         self.apply_tests(sandbox).await?;
         let nonce = nonce().map_err(|error| Failure {
             kind: FailureKind::Internal,
             message: format!("no random bytes: {error}"),
         })?;
-        let init = self.context.shell_init(self.entry);
-        let spec = GradingSpec {
-            eval_script: started_with(init, &self.spec.eval_script),
-            ..self.spec.clone()
-        };
-        let script = grade::wrap(&spec, &nonce);
-        self.write("eval.sh", script.as_bytes())?;
-        let captured = sandbox.exec(&script, &self.options(), &self.cancel).await?;
-        let (end, log) = self.keep_log(captured)?;
+        let script = grade::wrap(spec, &nonce);
+        self.directory.write("eval.sh", script.as_bytes())?;
+        let options = self.options();
+        let captured = sandbox.exec(&script, &options, &self.cancel).await?;
+        let (end, log) = self.keep_log(captured, options.timeout)?;
         let ran = Ran {
             parts: grade::log::read(&log, &nonce),
             end,
@@ -191,7 +228,13 @@ impl Grading<'_> {
                 if let Some(error) = sandbox.out_of_space(&log) {
                     return Err(error.into());
                 }
-                self.verdict(application, Some(&ran)).map(Some)
+                let verdict = self.verdict(application, Some(&ran))?;
+                let sign = grade::official::signature(&log, self.spec.harness);
+                Ok(Some(Judged {
+                    sign,
+                    log,
+                    ..Judged::from(verdict)
+                }))
             }
         }
     }
@@ -227,17 +270,23 @@ impl Grading<'_> {
         }
     }
 
-    fn keep_log(&self, captured: Captured) -> Result<(End, Vec<u8>), Failure> {
+    /// Keeps what the script printed, and says at its end when it was stopped, as the official harness does.
+    fn keep_log(&self, captured: Captured, timeout: Duration) -> Result<(End, Vec<u8>), Failure> {
         let mut log = Vec::new();
         if let Some(mut spool) = captured.spool {
-            spool
-                .copy_to(&mut log)
-                .map_err(|error| Failure::file("read the test log of", &self.directory, &error))?;
+            spool.copy_to(&mut log).map_err(|error| {
+                Failure::file("read the test log of", self.directory.path(), &error)
+            })?;
         } else {
             log.extend_from_slice(&captured.head);
             log.extend_from_slice(&captured.tail);
         }
-        self.write("test_output.txt", &log)?;
+        if captured.end == End::TimedOut {
+            let seconds = timeout.as_secs();
+            let words = format!("\n\nTimeout error: {seconds} seconds exceeded.");
+            log.extend_from_slice(words.as_bytes());
+        }
+        self.directory.write("test_output.txt", &log)?;
         Ok((captured.end, log))
     }
 
@@ -259,39 +308,35 @@ impl Grading<'_> {
                 | End::Cancelled => None,
             }),
         };
-        grade::verdict(&self.spec, &evidence).map_err(|error| Failure {
+        let mut verdict = grade::verdict(&self.spec, &evidence).map_err(|error| Failure {
             kind: FailureKind::Check,
             message: chain(&error),
-        })
-    }
-
-    /// Writes `report.json` and `verdict.json`.
-    fn conclude(&self, verdict: Verdict) -> Result<Verdict, Failure> {
-        let id: &InstanceId = &self.job.key.instance_id;
-        let report = grade::official::report(&grade::official::Graded {
-            id,
-            patch_exists: true,
-            verdict: &verdict,
-            signature: None,
-        });
-        self.write_json("report.json", &report)?;
-        self.write_json("verdict.json", &verdict)?;
+        })?;
+        verdict.official.harness = self.spec.harness;
         Ok(verdict)
     }
 
-    fn write_json<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<(), Failure> {
-        let mut text = serde_json::to_vec_pretty(value).map_err(|error| Failure {
-            kind: FailureKind::Internal,
-            message: error.to_string(),
-        })?;
-        text.push(b'\n');
-        self.write(name, &text)
-    }
-
-    fn write(&self, name: &str, content: &[u8]) -> Result<(), Failure> {
-        let path = self.directory.join(name);
-        atomic::replace(&path, |file| file.write_all(content))
-            .map_err(|error| Failure::file("write", &path, &error))
+    fn conclude(&self, ruling: Ruling) -> Result<GradeSummary, Failure> {
+        let report = match ruling {
+            Ruling::Known(known) => {
+                self.directory.write("test_output.txt", &known.log)?;
+                GradingReport {
+                    cached: true,
+                    ..known.report
+                }
+            }
+            Ruling::New(mut judged) => {
+                let log = std::mem::take(&mut judged.log);
+                let seconds = self.started.elapsed().as_secs_f64();
+                let report = conclusion::report(*judged, &self.spec, seconds);
+                if let Some(cache) = self.cache() {
+                    cache.keep(&report, &log);
+                }
+                report
+            }
+        };
+        conclusion::write(&self.directory, &self.job.key.instance_id, &report)?;
+        Ok(conclusion::summary(&report))
     }
 }
 

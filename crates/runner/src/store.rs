@@ -3,6 +3,7 @@
 //! ```text
 //! runs/<run>/
 //!   run.json                         identity and operation
+//!   selection.json                   the instances that it is about
 //!   writers/<writer>/journal.jsonl   events of one runner, with its owner file
 //!   instances/<id>/s<k>-a<n>/        files of sample k, attempt n
 //!   patches/  trajectories/          the attempt that counts, by instance
@@ -17,6 +18,7 @@ pub mod journal;
 pub mod ledger;
 pub mod outputs;
 pub mod owner;
+pub mod selection;
 pub mod trajectory;
 
 use std::fs;
@@ -78,6 +80,11 @@ impl RunDirectory {
     /// `run.json`.
     pub fn run_file(&self) -> PathBuf {
         self.root.join("run.json")
+    }
+
+    /// `selection.json`.
+    pub fn selection(&self) -> PathBuf {
+        self.root.join("selection.json")
     }
 
     /// `writers/`.

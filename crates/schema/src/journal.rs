@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bucket::Bucket;
+use crate::grading::Harness;
 use crate::instance::InstanceId;
 use crate::message::Usage;
 use crate::outcome::Outcome;
@@ -106,7 +108,7 @@ pub struct Seconds {
 }
 
 /// A verdict, short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GradeSummary {
     /// Whether the issue is resolved.
     pub resolved: bool,
@@ -120,6 +122,44 @@ pub struct GradeSummary {
     /// Why it was not resolved, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Its bucket; `None` in runs of versions that had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<Bucket>,
+    /// Share of the tests that had to turn and did, where the bucket is `partial`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<f64>,
+    /// Generation of the official harness whose verdict was given.
+    #[serde(default)]
+    pub harness: Harness,
+    /// What the log shows of faults that are not the patch's, by its name in official reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign: Option<String>,
+    /// Expected tests that failed.
+    #[serde(default)]
+    pub failed_tests: usize,
+    /// Expected tests that the log does not show.
+    #[serde(default)]
+    pub missing_tests: usize,
+    /// Whether the verdict is that of an earlier grading of the same patch under the same conditions.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cached: bool,
+}
+
+impl GradeSummary {
+    /// Its bucket; older runs say only whether it is resolved.
+    pub fn bucket(&self) -> Bucket {
+        match self.bucket {
+            Some(bucket) => bucket,
+            None if self.resolved => Bucket::Resolved,
+            None if self.tamper_reason.is_some() => Bucket::Tampered,
+            None => Bucket::Unresolved,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// One event in the life of a run.

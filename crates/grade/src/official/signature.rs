@@ -60,6 +60,11 @@ impl Signature {
         }
     }
 
+    /// The one of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sign| sign.name() == name)
+    }
+
     /// How much it says.
     pub fn tier(self) -> Tier {
         match self {

@@ -27,6 +27,17 @@ pub(super) fn parser(case: &Case<'_>) -> Result<(String, Origin), SpecError> {
     Ok((name, origin))
 }
 
+/// A parser's name, when there is such a parser.
+pub(super) fn known(name: &str) -> Result<String, SpecError> {
+    match crate::parse::parser(name) {
+        Ok(_) => Ok(name.to_owned()),
+        Err(source) => Err(SpecError::Parser {
+            nearest: parsers_like(name),
+            source,
+        }),
+    }
+}
+
 /// The row's own word.
 fn named<'a>(case: &'a Case<'_>) -> Result<Option<(&'a str, &'static str)>, SpecError> {
     if let Some(name) = case.answer.log_parser.as_deref() {

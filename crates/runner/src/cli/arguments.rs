@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use crate::layers::Options;
 use crate::layers::options;
 use crate::plan::GradeSelection;
+use crate::predictions::Duplicates;
 
 /// A SWE-bench-style batch task runner: a dataset of issues in; patches, trajectories, predictions and verdicts out
 #[derive(Debug, Parser)]
@@ -100,6 +101,10 @@ pub enum Command {
     Run(Box<Run>),
     /// Grade the patches of a run, or of a predictions file
     Grade(Box<Grade>),
+    /// Write the reports of a run anew from its journals, and show them
+    Report(Report),
+    /// Bring a run into a form that others want
+    Export(Export),
     /// Do again what trajectories recorded, and say where it goes another way
     Replay(Box<Replay>),
     /// Show, get and remove container images
@@ -234,15 +239,64 @@ impl From<Only> for GradeSelection {
     }
 }
 
+/// Which of several predictions for one instance counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DuplicateRule {
+    /// None: predictions that differ are an error
+    #[default]
+    Refuse,
+    /// The first
+    First,
+    /// The last
+    Last,
+}
+
+impl From<DuplicateRule> for Duplicates {
+    fn from(rule: DuplicateRule) -> Self {
+        match rule {
+            DuplicateRule::Refuse => Self::Refuse,
+            DuplicateRule::First => Self::First,
+            DuplicateRule::Last => Self::Last,
+        }
+    }
+}
+
+/// A log that somebody else's run left, judged without a sandbox.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "A log alone")]
+pub struct Offline {
+    /// Judge this log of an evaluation script, `-` for standard input; `--format json` prints the official report
+    #[arg(long, value_name = "LOG", value_hint = ValueHint::FilePath, requires = "instance")]
+    pub test_output: Option<PathBuf>,
+    /// File with the instance's row: JSON, JSON Lines, rows by id, or the directory of a task
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, requires = "test_output")]
+    pub instance: Option<PathBuf>,
+    /// Which row, where there are several
+    #[arg(long, value_name = "ID", requires = "instance")]
+    pub instance_id: Option<String>,
+    /// Parser of the log, whatever the row says
+    #[arg(long, value_name = "NAME", requires = "test_output")]
+    pub log_parser: Option<String>,
+    /// The patch that was graded; `none` says that the prediction was `null`
+    #[arg(long = "patch", id = "graded_patch", value_name = "FILE|none", value_hint = ValueHint::FilePath, requires = "test_output")]
+    pub patch: Option<PathBuf>,
+}
+
 /// `runner grade`.
 #[derive(Debug, Args)]
 pub struct Grade {
-    /// Directory of a run, or a predictions file (`.json`, `.jsonl`)
-    #[arg(value_name = "RUN|PREDICTIONS", value_hint = ValueHint::AnyPath)]
-    pub target: PathBuf,
+    /// Directory of a run, a predictions file (JSON list, JSON Lines or JSON by id), or `gold` for the dataset's known patches
+    #[arg(value_name = "RUN|PREDICTIONS", value_hint = ValueHint::AnyPath, required_unless_present = "test_output", conflicts_with = "test_output")]
+    pub target: Option<PathBuf>,
+    /// A log alone.
+    #[command(flatten)]
+    pub offline: Offline,
     /// Which patches
     #[arg(long, value_name = "WHICH", default_value = "ungraded")]
     pub only: Only,
+    /// Which of several predictions for one instance counts
+    #[arg(long, value_name = "RULE", default_value = "refuse")]
+    pub duplicates: DuplicateRule,
     /// Which instances; the dataset of a run is known
     #[command(flatten)]
     pub selection: options::Selection,
@@ -264,6 +318,40 @@ pub struct Grade {
     /// Where settings come from.
     #[command(flatten)]
     pub config: Config,
+}
+
+/// `runner export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Into which form.
+    #[command(subcommand)]
+    pub command: ExportCommand,
+}
+
+/// The forms.
+#[derive(Debug, Subcommand)]
+pub enum ExportCommand {
+    /// A submission to SWE-bench's leaderboard: predictions, trajectories, logs, metadata to fill in
+    Leaderboard(ExportLeaderboard),
+}
+
+/// `runner export leaderboard`.
+#[derive(Debug, Args)]
+pub struct ExportLeaderboard {
+    /// Directory of a run
+    #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub run: PathBuf,
+    /// Directory of the submission; nothing in it is written over
+    #[arg(long, short, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+}
+
+/// `runner report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Directory of a run
+    #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub run: PathBuf,
 }
 
 /// `runner replay`.

@@ -27,6 +27,9 @@ pub enum Error {
     /// One issue in one repository cannot be worked on.
     #[error(transparent)]
     OneOff(#[from] one_off::Error),
+    /// Predictions cannot be used.
+    #[error(transparent)]
+    Predictions(#[from] crate::predictions::Error),
     /// A file is no trajectory.
     #[error(transparent)]
     Trajectory(#[from] crate::replay::Unreadable),
@@ -90,6 +93,7 @@ impl Error {
             | Self::Model(_)
             | Self::Prompt(_)
             | Self::Trajectory(_)
+            | Self::Predictions(_)
             | Self::Sandbox(_)
             | Self::Usage { .. }
             | Self::Read { .. } => Exit::Usage,
@@ -125,6 +129,7 @@ impl Error {
                 }
                 _ => Vec::new(),
             },
+            Self::Predictions(error) => vec![error.hint().to_owned()],
             Self::Trajectory(error) => error.hint().map(str::to_owned).into_iter().collect(),
             Self::Runtime { .. } => Vec::new(),
         }

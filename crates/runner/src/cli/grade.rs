@@ -1,21 +1,22 @@
 //! `runner grade`.
 
+mod offline;
 mod predictions;
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::Instant;
 
 use dataset::{LoadOptions, Row};
 
-use super::arguments::{Grade, Once};
+use super::arguments::{Grade, Once, Only};
 use super::error::Error;
 use super::resolve::{self, Solver};
-use super::run::{self, Directory, Finish};
+use super::run::{self, Finish};
 use crate::batch::Batch;
-use crate::clock;
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
-use crate::settings::{Identity, Operation, ResumeMode, RunSettings};
+use crate::settings::{Identity, Operation, RunSettings};
 use crate::signals::Signals;
 use crate::store::ledger::Ledger;
 use crate::store::{RunDirectory, RunFile, journal};
@@ -35,12 +36,26 @@ pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Resul
     let flags = resolve::flags(&flags, negated)?;
     let resolved = super::load(&command.config, flags, printer)?;
     let options = resolved.options()?;
+    if let Some(log) = &command.offline.test_output {
+        return offline::grade(command, log, &options, printer);
+    }
+    let Some(target) = &command.target else {
+        return Err(Error::usage(
+            "nothing to grade",
+            "name a run, a predictions file, or a log with --test-output",
+        ));
+    };
     let work = async {
-        if command.target.is_dir() {
-            // The settings of two runs are a lot to hold in place.
-            Box::pin(grade_run(command, &resolved, &options, started, printer)).await
+        if target.is_dir() {
+            Box::pin(grade_run(
+                command, target, &resolved, &options, started, printer,
+            ))
+            .await
         } else {
-            grade_predictions(command, &resolved, &options, started, printer).await
+            Box::pin(predictions::grade(
+                command, target, &resolved, &options, started, printer,
+            ))
+            .await
         }
     };
     super::runtime()?.block_on(work)
@@ -49,26 +64,27 @@ pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Resul
 /// Grades patches of a run in its directory. What changes outcomes is the run's own; flags may say how the grading is done.
 async fn grade_run(
     command: &Grade,
+    target: &Path,
     resolved: &Resolved,
     options: &Options,
     started: Instant,
     printer: &Printer,
 ) -> Result<Exit, Error> {
-    let run = RunDirectory::new(&command.target);
+    let run = RunDirectory::new(target);
     let Some(file) = run.read_run_file()? else {
-        return Err(crate::error::Error::NoRun(command.target.clone()).into());
+        return Err(crate::error::Error::NoRun(target.to_owned()).into());
     };
     let named = resolve::settle(resolved, options, &Once::default(), Solver::Named(""))?;
     check_identity(&file, &named.identity, resolved)?;
     check_environment(&file, options)?;
-    let operation = operation(&file, named.operation, resolved);
+    // Who asks for all again doubts what is known.
+    let grade_cache = named.operation.grade_cache && command.only != Only::All;
+    let operation = Operation {
+        grade_cache,
+        ..operation(&file, named.operation, resolved)
+    };
     let rows = rows_of_run(&run, &operation, options)?;
-    let settings = RunSettings::new(
-        command.target.clone(),
-        file.identity,
-        operation,
-        named.secrets,
-    );
+    let settings = RunSettings::new(target.to_owned(), file.identity, operation, named.secrets);
     let finish = finish(&settings, &rows, started);
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
     ui::log(printer, &run.root().join("runner.log"));
@@ -96,6 +112,7 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         engine_wait: given.engine_wait,
         start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
+        harness: newest.of("harness", given.harness, own.harness),
         grade_timeout: newest.of("grade_timeout", given.grade_timeout, own.grade_timeout),
         repository_rules: newest.of(
             "repository_rules",
@@ -228,63 +245,10 @@ fn rows_of_run(
     Ok(resolve::selection(&options.selection)?.apply(rows)?)
 }
 
-/// Makes a run of a predictions file and grades it. Given again, it goes on with that run.
-async fn grade_predictions(
-    command: &Grade,
-    resolved: &Resolved,
-    options: &Options,
-    started: Instant,
-    printer: &Printer,
-) -> Result<Exit, Error> {
-    let predictions = predictions::read(&command.target)?;
-    let model = predictions::model(&command.target, &predictions)?;
-    let Some(dataset) = &options.selection.dataset else {
-        return Err(Error::usage(
-            "grading predictions needs the dataset that they are for",
-            "name it with --dataset",
-        ));
-    };
-    let load = LoadOptions {
-        wanted: resolve::wanted(&options.selection),
-        ..LoadOptions::default()
-    };
-    let wanted: HashSet<&str> = predictions
-        .iter()
-        .map(|prediction| prediction.instance_id.as_str())
-        .collect();
-    let mut rows = dataset::load(dataset, &load)?.rows;
-    rows = resolve::selection(&options.selection)?.apply(rows)?;
-    let selected: HashSet<String> = rows.iter().map(|row| row.instance.id.to_string()).collect();
-    rows.retain(|row| wanted.contains(row.instance.id.as_str()));
-    let narrowed = !resolve::selection(&options.selection)?.takes_all();
-    let predictions: Vec<_> = predictions
-        .iter()
-        .filter(|prediction| !narrowed || selected.contains(prediction.instance_id.as_str()))
-        .cloned()
-        .collect();
-    let directory = match &command.out {
-        Some(out) => Directory::given(out.clone()),
-        None => Directory::made(clock::now(), Some(&command.target)),
-    };
-    let run = RunDirectory::new(directory.path());
-    let settled = resolve::settle(resolved, options, &Once::default(), Solver::Named(&model))?;
-    let mut settings = settled.at(directory.path().to_owned());
-    if run.read_run_file()?.is_some() {
-        settings.operation.resume = ResumeMode::Restart;
-    }
-    let finish = finish(&settings, &rows, started);
-    let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
-    ui::log(printer, &run.root().join("runner.log"));
-    let batch = Batch::open_predictions(settings, rows, &predictions).await?;
-    run::work_through(batch, &finish, signals, printer)
-        .await
-        .map(|(exit, _)| exit)
-}
-
 fn finish(settings: &RunSettings, rows: &[Row], started: Instant) -> Finish {
     Finish {
         run: RunDirectory::new(&settings.run_directory),
-        repositories: run::repositories(rows),
+        selection: run::selection(settings, rows),
         selected: None,
         graded: true,
         started,

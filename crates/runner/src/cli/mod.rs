@@ -4,10 +4,12 @@ pub mod arguments;
 mod clean;
 mod doctor;
 mod error;
+mod export;
 mod grade;
 mod help;
 mod images;
 mod replay;
+mod report;
 mod resolve;
 mod run;
 mod shell;
@@ -53,6 +55,8 @@ fn dispatch(cli: Cli, negated: Table, printer: &Printer) -> Result<Exit, Error> 
     match cli.command {
         Command::Run(command) => run::run(&command, negated, printer),
         Command::Grade(command) => grade::grade(&command, negated, printer),
+        Command::Export(command) => export::export(command, printer),
+        Command::Report(command) => report::report(&command, printer),
         Command::Replay(command) => replay::replay(&command, negated, printer),
         Command::Images(command) => images::images(command, negated, printer),
         Command::Shell(command) => shell::shell(&command, printer),

@@ -4,6 +4,7 @@ mod identity;
 mod operation;
 mod transport;
 
+use schema::grading::Harness;
 use std::path::PathBuf;
 
 use dataset::{Slice, Wanted};
@@ -123,6 +124,11 @@ pub(super) fn flags(options: &Options, negated: Table) -> Result<Table, Error> {
     let mut flags = options.write().map_err(|error| Error::flags(&error))?;
     flags.extend(negated);
     Ok(flags)
+}
+
+/// The generation of the official harness whose verdicts are given.
+pub(super) fn harness(grading: &layers::options::Grading) -> Result<Harness, Error> {
+    Ok(set("harness", grading.harness)?.into())
 }
 
 /// What the layers make of `key`. The built-in defaults, the lowest of them, hold every setting that must have a value.

@@ -3,9 +3,11 @@
 mod describe;
 mod directory;
 mod finish;
+mod text;
 
 pub(super) use directory::Directory;
 pub(super) use finish::Finish;
+pub(super) use text::show;
 
 use std::time::Instant;
 
@@ -15,16 +17,17 @@ use futures_util::future::join;
 use super::arguments::{Once, Run};
 use super::error::Error;
 use super::resolve::{self, Solver};
-use crate::batch::{Batch, preview};
+use crate::batch::{Batch, image_of, preview};
 use crate::clock;
 use crate::dispatcher::{Audience, RunEnd};
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
 use crate::one_off;
-use crate::report::{LiveResults, Repositories};
-use crate::settings::RunSettings;
+use crate::report::{self, LiveResults};
+use crate::settings::{RunSettings, SandboxChoice};
 use crate::signals::Signals;
 use crate::store::RunDirectory;
+use crate::store::selection::{self, Selected, Selection};
 use crate::ui::{self, Printer};
 
 /// What is to be run.
@@ -140,7 +143,7 @@ async fn batch(work: Work, once: &Once, printer: &Printer) -> Result<Exit, Error
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
     let finish = Finish {
         run: run.clone(),
-        repositories: repositories(&rows),
+        selection: selection(&settings, &rows),
         selected: Some(rows.len() * usize::try_from(settings.operation.samples).unwrap_or(1)),
         graded: settings.operation.grade,
         started,
@@ -165,10 +168,11 @@ pub(super) async fn work_through(
         printer.warn(warning);
     }
     printer.note(&format!("run directory: {}", finish.run.root().display()));
+    let selection = selection::extend(&finish.run, finish.selection.clone())?;
     let results = LiveResults::start(
         finish.run.clone(),
         batch.ledger().clone(),
-        finish.repositories.clone(),
+        report::repositories(&selection),
     );
     let lines = ui::display::Lines::new(printer, batch.plan());
     let audience = Audience {
@@ -184,11 +188,20 @@ pub(super) async fn work_through(
     Ok((exit, end))
 }
 
-/// `owner/name` of each row.
-pub(super) fn repositories(rows: &[Row]) -> Repositories {
-    let named = rows.iter().map(|row| {
-        let instance = &row.instance;
-        (instance.id.clone(), instance.repo.clone())
+/// What is known of the selected rows before anything is done.
+pub(super) fn selection(settings: &RunSettings, rows: &[Row]) -> Selection {
+    let selected = rows.iter().map(|row| {
+        let image = match settings.identity.sandbox {
+            SandboxChoice::Docker | SandboxChoice::Podman | SandboxChoice::Auto => {
+                image_of(settings, row).ok().flatten()
+            }
+            SandboxChoice::Local | SandboxChoice::Bubblewrap => None,
+        };
+        let selected = Selected {
+            repo: row.instance.repo.clone(),
+            image: image.map(|image| image.name),
+        };
+        (row.instance.id.clone(), selected)
     });
-    named.collect()
+    selected.collect()
 }

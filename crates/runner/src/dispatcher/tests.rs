@@ -88,6 +88,7 @@ impl Executor for Fake {
                     tamper_reason: None,
                     profile: "sealed".into(),
                     note: None,
+                    ..GradeSummary::default()
                 },
                 seconds: 0.1,
             }

@@ -170,6 +170,7 @@ fn selectors_pick_finished_samples() {
             tamper_reason: None,
             profile: "sealed".into(),
             note: None,
+            ..GradeSummary::default()
         },
         seconds: 0.0,
     });

@@ -2,12 +2,14 @@
 
 use std::io::Write;
 
+use schema::journal::GradeSummary;
+
 use super::row::Row;
 use crate::error::{At, Error};
 use crate::store::{RunDirectory, atomic};
 
 /// The columns, in order. Readers rely on them: add at the end, never rename.
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 30] = [
     "instance_id",
     "sample",
     "attempt",
@@ -33,6 +35,11 @@ const COLUMNS: [&str; 25] = [
     "seconds_grade",
     "seconds_total",
     "error",
+    "bucket",
+    "partial",
+    "cached",
+    "failed_tests",
+    "missing_tests",
 ];
 
 /// Writes `results.csv` of a run.
@@ -56,6 +63,9 @@ fn write_to(to: &mut impl Write, rows: &[Row]) -> std::io::Result<()> {
 fn fields(row: &Row) -> [String; COLUMNS.len()] {
     let truth = |value: Option<bool>| value.map(|value| value.to_string()).unwrap_or_default();
     let seconds = |value: f64| format!("{value:.3}");
+    let graded = |field: &dyn Fn(&GradeSummary) -> Option<String>| {
+        row.grade.as_ref().and_then(field).unwrap_or_default()
+    };
     [
         row.instance_id.to_string(),
         row.sample.to_string(),
@@ -85,6 +95,13 @@ fn fields(row: &Row) -> [String; COLUMNS.len()] {
         row.seconds_grade.map(seconds).unwrap_or_default(),
         seconds(row.seconds_total),
         row.error.clone(),
+        row.bucket
+            .map(|bucket| bucket.name().to_owned())
+            .unwrap_or_default(),
+        graded(&|grade| grade.partial.map(|share| format!("{share:.4}"))),
+        graded(&|grade| Some(grade.cached.to_string())),
+        graded(&|grade| Some(grade.failed_tests.to_string())),
+        graded(&|grade| Some(grade.missing_tests.to_string())),
     ]
 }
 

@@ -1,10 +1,11 @@
 //! One row for each instance and sample: its attempt that counts.
 
-use schema::journal::EmptyReason;
-use schema::{InstanceId, Outcome, Usage};
+use schema::journal::{EmptyReason, GradeSummary};
+use schema::{Bucket, FailureKind, InstanceId, Outcome, Usage};
 
 use super::Repositories;
-use crate::store::ledger::{Grading, Ledger};
+use crate::plan::gradable;
+use crate::store::ledger::{Attempt, Grading, Ledger};
 
 /// What became of one sample of an instance, in the columns of `results.csv`.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +54,32 @@ pub struct Row {
     pub seconds_total: f64,
     /// What failed, for people.
     pub error: String,
+    /// The bucket; `None` when the instance is incomplete.
+    pub bucket: Option<Bucket>,
+    /// The verdict, short; `None` when there is none.
+    pub grade: Option<GradeSummary>,
+    /// Backend that it was solved in, empty where it was not solved here.
+    pub backend: String,
+}
+
+/// The bucket of an attempt that counts. One that failed never got to a grading, and one that was cancelled or not graded yet has none.
+fn bucket(outcome: &Outcome, attempt: &Attempt) -> Option<Bucket> {
+    if let Some(grade) = attempt.grade() {
+        return Some(grade.bucket());
+    }
+    if let Some((kind, _)) = attempt.grading_failure() {
+        let kind = kind.parse().unwrap_or(FailureKind::Internal);
+        return Some(grade::bucket::of_failure(kind));
+    }
+    match outcome {
+        Outcome::Failed { reason, .. } if !gradable(outcome) => {
+            Some(grade::bucket::of_failure(*reason))
+        }
+        Outcome::Failed { .. }
+        | Outcome::Completed
+        | Outcome::Stopped { .. }
+        | Outcome::Cancelled => None,
+    }
 }
 
 /// All rows, by instance and sample. Samples none of whose attempts ended have none.
@@ -111,6 +138,9 @@ pub fn rows(ledger: &Ledger, repositories: &Repositories) -> Vec<Row> {
                 seconds_grade,
                 seconds_total: end.seconds.total,
                 error,
+                bucket: bucket(&end.outcome, record),
+                grade: grade.cloned(),
+                backend: record.backend.clone(),
             })
         })
         .collect()

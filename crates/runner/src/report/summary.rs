@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schema::report::Summary;
+use schema::report::{Report, Summary};
 
 use super::row::Row;
 use crate::error::{At, Error};
@@ -40,6 +40,7 @@ pub fn summarize(run: &RunDirectory, ledger: &Ledger, rows: &[Row], span: Span) 
         }
         count(&mut summary.verdicts, row.verdict.to_owned());
     }
+    summary.grading = super::verdicts::sum(rows, span.selected);
     summary
 }
 
@@ -51,10 +52,10 @@ fn count(counts: &mut BTreeMap<String, usize>, name: String) {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write(run: &RunDirectory, summary: &Summary) -> Result<(), Error> {
+pub(super) fn write(run: &RunDirectory, report: &Report) -> Result<(), Error> {
     let path = run.root().join("report.json");
     atomic::replace(&path, |file| {
-        serde_json::to_writer_pretty(&mut *file, summary)?;
+        serde_json::to_writer_pretty(&mut *file, report)?;
         std::io::Write::write_all(file, b"\n")
     })
     .at("write", &path)

@@ -53,6 +53,7 @@ fn graded(key: AttemptKey, resolved: bool, tamper_reason: Option<&str>) -> RunEv
             tamper_reason: tamper_reason.map(str::to_owned),
             profile: "sealed".into(),
             note: None,
+            ..GradeSummary::default()
         },
         seconds: 2.5,
     }

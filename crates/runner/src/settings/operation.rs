@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sandbox::place::docker::Pull;
+use schema::grading::Harness;
 use schema::seconds;
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +105,12 @@ pub struct Operation {
     /// File or directory that says how the tests of repositories are run, besides the built-in rules.
     #[serde(default)]
     pub repository_rules: Option<PathBuf>,
+    /// Whether verdicts of earlier gradings are taken, and kept for later ones.
+    #[serde(default)]
+    pub grade_cache: bool,
+    /// Generation of the official harness whose verdicts are given.
+    #[serde(default)]
+    pub harness: Harness,
     /// What becomes of failed and cancelled instances in the predictions.
     pub partial: PartialPatches,
     /// What to do with a run directory that exists.

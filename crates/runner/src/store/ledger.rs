@@ -331,6 +331,7 @@ pub(crate) mod tests {
             tamper_reason: None,
             profile: "sealed".into(),
             note: None,
+            ..GradeSummary::default()
         };
         let finished_grading = |grading, resolved| RunEvent::GradeFinished {
             key: key("a", 1),

@@ -11,6 +11,8 @@ fn the_help_of_every_command_is_pinned() {
         vec!["run", "--help"],
         vec!["run", "-h"],
         vec!["grade", "--help"],
+        vec!["report", "--help"],
+        vec!["export", "leaderboard", "--help"],
         vec!["replay", "--help"],
         vec!["clean", "--help"],
         vec!["doctor", "--help"],

@@ -141,7 +141,7 @@ impl Place {
         let row = serde_json::json!({
             "instance_id": "greet-1", "problem_statement": "It should say hello.",
             "repo": "a/greet", "repo_path": "repo", "base_commit": base_commit,
-            "eval_script": "if [ \"$(sh greet.sh)\" = hello ]; then echo 'ok 1 - says hello'; else echo 'not ok 1 - says hello'; fi; echo 1..1",
+            "eval_script": "if [ \"$(sh greet.sh)\" = hello ]; then echo 'ok 1 says hello'; else echo 'not ok 1 says hello'; fi; echo 1..1",
             "log_parser": "tap", "FAIL_TO_PASS": ["says hello"], "PASS_TO_PASS": [],
         });
         self.write("dataset.jsonl", format!("{row}\n"))

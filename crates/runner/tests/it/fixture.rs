@@ -64,7 +64,7 @@ impl Fixture {
             "repo_path": repository,
             "base_commit": commit,
             "problem_statement": "value.txt holds the wrong value.",
-            "eval_script": "if grep -q good value.txt; then echo 'ok 1 - value'; else echo 'not ok 1 - value'; fi\nif test -f keep.txt; then echo 'ok 2 - keep'; else echo 'not ok 2 - keep'; fi\n",
+            "eval_script": "if grep -q good value.txt; then echo 'ok 1 value'; else echo 'not ok 1 value'; fi\nif test -f keep.txt; then echo 'ok 2 keep'; else echo 'not ok 2 keep'; fi\n",
             "log_parser": "tap",
             "FAIL_TO_PASS": ["value"],
             "PASS_TO_PASS": ["keep"],

@@ -51,7 +51,7 @@ fn patches_are_judged_by_the_rows_own_tests_in_a_fresh_sandbox() {
     fixture.change(
         1,
         "eval_script",
-        json!("grep -q good value.txt && echo 'ok 1 - value'\ngrep -q real check.txt && echo 'ok 2 - keep'\n"),
+        json!("grep -q good value.txt && echo 'ok 1 value'\ngrep -q real check.txt && echo 'ok 2 keep'\n"),
     );
     let said = fixture.run(&["--model", "script:scripts", "--grade", "--max-steps", "3"]);
     assert_eq!(said.code, 0, "{}", said.all());
@@ -85,7 +85,7 @@ fn rows_without_a_script_are_graded_by_the_users_rules() {
         fixture.change(
             index,
             "test_patch",
-            json!("diff --git a/check.sh b/check.sh\nnew file mode 100644\n--- /dev/null\n+++ b/check.sh\n@@ -0,0 +1,2 @@\n+test -f built && grep -q good value.txt && echo 'ok 1 - value' || echo 'not ok 1 - value'\n+test -f keep.txt && echo 'ok 2 - keep' || echo 'not ok 2 - keep'\n"),
+            json!("diff --git a/check.sh b/check.sh\nnew file mode 100644\n--- /dev/null\n+++ b/check.sh\n@@ -0,0 +1,2 @@\n+test -f built && grep -q good value.txt && echo 'ok 1 value' || echo 'not ok 1 value'\n+test -f keep.txt && echo 'ok 2 keep' || echo 'not ok 2 keep'\n"),
         );
     }
     fixture.script_of(0, &["echo good > value.txt"]);
@@ -93,7 +93,7 @@ fn rows_without_a_script_are_graded_by_the_users_rules() {
     // Neither a file in the place of one of the tests nor an installation that makes one counts.
     fixture.script_of(
         2,
-        &["echo other > value.txt; echo \"echo 'ok 1 - value'; echo 'ok 2 - keep'\" > check.sh; cp check.sh install.sh"],
+        &["echo other > value.txt; echo \"echo 'ok 1 value'; echo 'ok 2 keep'\" > check.sh; cp check.sh install.sh"],
     );
     let flags = ["--model", "script:scripts", "--grade"];
     let said = fixture.run(&flags);
@@ -139,7 +139,7 @@ fn a_script_that_takes_too_long_is_judged_by_what_it_printed() {
     fixture.change(
         0,
         "eval_script",
-        json!("echo 'ok 1 - value'\necho 'ok 2 - keep'\nsleep 600\n"),
+        json!("echo 'ok 1 value'\necho 'ok 2 keep'\nsleep 600\n"),
     );
     let said = fixture.run(&["--grade", "--grade-timeout", "1"]);
     assert_eq!(said.code, 0, "{}", said.all());
@@ -150,7 +150,7 @@ fn a_script_that_takes_too_long_is_judged_by_what_it_printed() {
         "instances/{}/s1-a1/grade-1/test_output.txt",
         fixture.id(0)
     ));
-    assert!(fs::read_to_string(log).unwrap().contains("ok 2 - keep"));
+    assert!(fs::read_to_string(log).unwrap().contains("ok 2 keep"));
     fixture.assert_clean();
 }
 
@@ -187,7 +187,7 @@ fn a_run_is_graded_with_its_own_settings_unless_they_are_given_anew() {
     fixture.change(
         0,
         "eval_script",
-        json!("echo 'ok 1 - value'\necho 'ok 2 - keep'\nsleep 3\n"),
+        json!("echo 'ok 1 value'\necho 'ok 2 keep'\nsleep 3\n"),
     );
     assert_eq!(fixture.run(&["--grade-timeout", "1"]).code, 0);
     let said = fixture.grade(&[]);
@@ -236,7 +236,7 @@ fn a_runner_that_dies_while_it_grades_is_followed_by_one_that_grades_again() {
     fixture.script(&["echo good > value.txt"]);
     let mark = fixture.place.path().join("mark");
     let script = format!(
-        "until test -e {}; do sleep 0.02; done\necho 'ok 1 - value'\necho 'ok 2 - keep'\n",
+        "until test -e {}; do sleep 0.02; done\necho 'ok 1 value'\necho 'ok 2 keep'\n",
         mark.display()
     );
     fixture.change(0, "eval_script", json!(script));

@@ -77,7 +77,7 @@ fn what_an_image_holds_of_the_answer_is_gone_where_it_is_solved() {
         (
             "eval_script",
             json!(
-                "test -e /home/fix.patch && grep -q good value.txt && echo 'ok 1 - value'\necho 'ok 2 - keep'\n"
+                "test -e /home/fix.patch && grep -q good value.txt && echo 'ok 1 value'\necho 'ok 2 keep'\n"
             ),
         ),
     ] {
@@ -98,7 +98,7 @@ fn what_an_image_holds_of_the_answer_is_gone_where_it_is_solved() {
 #[test]
 fn a_given_start_is_every_shells_start() {
     let mut fixture = Fixture::new(1);
-    let script = "if [ \"$STARTED\" = 1 ]; then echo 'ok 1 - value'; fi\ntest -f keep.txt && echo 'ok 2 - keep'\n";
+    let script = "if [ \"$STARTED\" = 1 ]; then echo 'ok 1 value'; fi\ntest -f keep.txt && echo 'ok 2 keep'\n";
     fixture.change(0, "eval_script", json!(script));
     fixture.script(&["test \"$STARTED\" = 1 && echo good > value.txt"]);
     let check = "test \"$STARTED\" = 1";
@@ -257,7 +257,7 @@ fn in_layout(image: &str, more: &[&str]) -> (Fixture, Said) {
     fixture.change(0, "image", json!(image));
     fixture.change(0, "workdir", json!("/testbed"));
     let script =
-        "python -m unittest tests.test_environment && echo 'ok 1 - value'\necho 'ok 2 - keep'\n";
+        "python -m unittest tests.test_environment && echo 'ok 1 value'\necho 'ok 2 keep'\n";
     fixture.change(0, "eval_script", json!(script));
     fixture.script(&["python -c 'import sys, testbed_only; print(sys.prefix)' > prefix.txt"]);
     let check = "python -c 'import testbed_only'";

@@ -39,7 +39,7 @@ fn fill_with_canaries(fixture: &mut Fixture) {
         (
             "eval_script",
             json!(format!(
-                "grep -q good value.txt && echo 'ok 1 - value {CANARY}'; echo 'ok 2 - keep {CANARY}'\n"
+                "grep -q good value.txt && echo 'ok 1 value {CANARY}'; echo 'ok 2 keep {CANARY}'\n"
             )),
         ),
         ("title", json!(CANARY)),

@@ -182,6 +182,8 @@ fn fuzzy(repository: &Repository, now: Oid, patch: &[u8], private: &Path) -> Res
     let status = Command::new("patch")
         .args([
             "--batch",
+            // Else it turns round what looks as if it had been applied: a patch the wrong way round would mend what it breaks.
+            "--forward",
             "--silent",
             "-p1",
             "--no-backup-if-mismatch",

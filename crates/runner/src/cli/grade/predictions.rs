@@ -1,158 +1,125 @@
-//! Predictions files: JSON Lines, a JSON array, or an object by instance id.
+//! `runner grade PREDICTIONS`.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::time::Instant;
 
+use dataset::{LoadOptions, Row};
 use schema::{InstanceId, Prediction};
-use serde_json::{Map, Value};
 
+use crate::batch::Batch;
+use crate::cli::arguments::{Grade, Once};
 use crate::cli::error::Error;
+use crate::cli::resolve::{self, Solver};
+use crate::cli::run::{self, Directory};
+use crate::clock;
+use crate::exit::Exit;
+use crate::layers::{Options, Resolved};
+use crate::predictions::{self, Findings, Given, Shape, Submission};
+use crate::settings::ResumeMode;
+use crate::signals::Signals;
+use crate::store::RunDirectory;
+use crate::ui::{self, Printer};
 
-/// Reads all predictions of a file.
-pub(super) fn read(path: &Path) -> Result<Vec<Prediction>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
-        what: "the predictions",
-        path: path.to_owned(),
-        source,
-    })?;
-    let wrong = |problem: String| {
-        Error::usage(
-            format!("`{}`: {problem}", path.display()),
-            "each prediction is an object with `instance_id`, `model_name_or_path` and `model_patch`",
-        )
+/// Stands for the known patches of the dataset, and for the model of theirs.
+const GOLD: &str = "gold";
+
+/// Makes a run of predictions and grades it. Given again, it goes on with that run.
+pub(super) async fn grade(
+    command: &Grade,
+    target: &Path,
+    resolved: &Resolved,
+    options: &Options,
+    started: Instant,
+    printer: &Printer,
+) -> Result<Exit, Error> {
+    let Some(dataset) = &options.selection.dataset else {
+        return Err(Error::usage(
+            "grading predictions needs the dataset that they are for",
+            "name it with --dataset",
+        ));
     };
-    let predictions = parse(&text).map_err(wrong)?;
-    if predictions.is_empty() {
-        return Err(wrong("there are no predictions in it".to_owned()));
+    let load = LoadOptions {
+        wanted: resolve::wanted(&options.selection),
+        ..LoadOptions::default()
+    };
+    let all = dataset::load(dataset, &load)?.rows;
+    let given = given(target, &all)?;
+    let model = predictions::model(target, &given.predictions)?;
+    let known = ids(&all);
+    let mut rows = resolve::selection(&options.selection)?.apply(all)?;
+    let (predictions, findings) =
+        narrowed(command, &model, options, given.predictions, &known, &rows)?;
+    for (finding, ids) in &findings {
+        printer.warn(&finding.line(ids, rows.len()));
     }
-    Ok(predictions)
-}
-
-/// The model that all of them are by.
-pub(super) fn model(path: &Path, predictions: &[Prediction]) -> Result<String, Error> {
-    let mut names: Vec<&str> = predictions
+    let directory = match &command.out {
+        Some(out) => Directory::given(out.clone()),
+        None => Directory::made(clock::now(), Some(target)),
+    };
+    let run = RunDirectory::new(directory.path());
+    let settled = resolve::settle(resolved, options, &Once::default(), Solver::Named(&model))?;
+    let mut settings = settled.at(directory.path().to_owned());
+    if run.read_run_file()?.is_some() {
+        settings.operation.resume = ResumeMode::Restart;
+    }
+    let finish = super::finish(&settings, &rows, started);
+    let wanted: HashSet<&str> = predictions
         .iter()
-        .map(|prediction| prediction.model_name_or_path.as_str())
+        .map(|prediction| prediction.instance_id.as_str())
         .collect();
-    names.sort_unstable();
-    names.dedup();
-    match names.as_slice() {
-        [name] => Ok((*name).to_owned()),
-        _ => Err(Error::usage(
-            format!(
-                "`{}` holds predictions of several models: {}",
-                path.display(),
-                names.join(", ")
-            ),
-            "grade one file for each model",
-        )),
-    }
+    rows.retain(|row| wanted.contains(row.instance.id.as_str()));
+    let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
+    ui::log(printer, &run.root().join("runner.log"));
+    let batch = Batch::open_predictions(settings, rows, &predictions).await?;
+    run::work_through(batch, &finish, signals, printer)
+        .await
+        .map(|(exit, _)| exit)
 }
 
-fn parse(text: &str) -> Result<Vec<Prediction>, String> {
-    let text = text.trim_start_matches('\u{feff}');
-    // One value is an array, an object by id, or a file with a single line; more are lines.
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Array(items)) => items
-            .into_iter()
-            .enumerate()
-            .map(|(index, item)| {
-                prediction(item, None)
-                    .map_err(|problem| format!("prediction {}: {problem}", index + 1))
-            })
-            .collect(),
-        Ok(Value::Object(map)) if map.contains_key("instance_id") => {
-            Ok(vec![prediction(Value::Object(map), None)?])
-        }
-        Ok(Value::Object(map)) => map
-            .into_iter()
-            .map(|(id, item)| {
-                prediction(item, Some(&id))
-                    .map_err(|problem| format!("prediction {id:?}: {problem}"))
-            })
-            .collect(),
-        Ok(_) => Err("not predictions".to_owned()),
-        Err(_) => lines(text),
+/// The predictions of a file, or the known patches of the dataset.
+fn given(target: &Path, rows: &[Row]) -> Result<Submission, Error> {
+    if target.as_os_str() != GOLD || target.exists() {
+        return Ok(predictions::read(target)?);
     }
-}
-
-fn lines(text: &str) -> Result<Vec<Prediction>, String> {
-    let numbered = text.lines().enumerate();
-    numbered
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(index, line)| {
-            serde_json::from_str(line)
-                .map_err(|error| error.to_string())
-                .and_then(|item| prediction(item, None))
-                .map_err(|problem| format!("line {}: {problem}", index + 1))
-        })
-        .collect()
-}
-
-/// One prediction. A patch of `null` is an empty one; fields that other tools add are left alone.
-fn prediction(item: Value, id: Option<&str>) -> Result<Prediction, String> {
-    let Value::Object(map) = item else {
-        return Err("not an object".to_owned());
-    };
-    let instance_id = match (text(&map, "instance_id")?, id) {
-        (Some(id), _) => id,
-        (None, Some(id)) => id.to_owned(),
-        (None, None) => return Err("it has no `instance_id`".to_owned()),
-    };
-    if !map.contains_key("model_patch") {
-        return Err("it has no `model_patch`".to_owned());
-    }
-    Ok(Prediction {
-        instance_id: InstanceId::new(instance_id),
-        model_name_or_path: text(&map, "model_name_or_path")?.unwrap_or_default(),
-        model_patch: text(&map, "model_patch")?.unwrap_or_default(),
+    let known = rows.iter().map(|row| Given {
+        id: row.instance.id.clone(),
+        model: Some(GOLD.to_owned()),
+        patch: row.answer.patch.clone(),
+        place: row.at.to_string(),
+    });
+    Ok(Submission {
+        shape: Shape::Gold,
+        predictions: known.collect(),
     })
 }
 
-fn text(map: &Map<String, Value>, field: &str) -> Result<Option<String>, String> {
-    match map.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("`{field}` is not text")),
+/// What of the predictions is for the selected rows: all of them, where all rows are.
+fn narrowed(
+    command: &Grade,
+    model: &str,
+    options: &Options,
+    given: Vec<Given>,
+    known: &[InstanceId],
+    rows: &[Row],
+) -> Result<(Vec<Prediction>, Findings), Error> {
+    if resolve::selection(&options.selection)?.takes_all() {
+        predictions::check_known(&given, known)?;
     }
+    let selected = ids(rows);
+    let chosen: HashSet<&InstanceId> = selected.iter().collect();
+    let given: Vec<Given> = given
+        .into_iter()
+        .filter(|one| chosen.contains(&one.id))
+        .collect();
+    Ok(predictions::matched(
+        &given,
+        &selected,
+        model,
+        command.duplicates.into(),
+    )?)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::parse;
-
-    const ONE: &str = r#"{"instance_id": "a", "model_name_or_path": "m", "model_patch": "p"}"#;
-    const TWO: &str = r#"{"instance_id": "b", "model_patch": null, "cost": 3}"#;
-
-    #[test]
-    fn all_three_shapes_are_read() {
-        let shapes = [
-            format!("{ONE}\n\n{TWO}\n"),
-            format!("\u{feff}[{ONE}, {TWO}]"),
-            format!(r#"{{"a": {ONE}, "b": {{"model_patch": ""}}}}"#),
-        ];
-        for shape in shapes {
-            let read = parse(&shape).unwrap();
-            let ids: Vec<_> = read.iter().map(|one| one.instance_id.as_str()).collect();
-            assert_eq!(ids, ["a", "b"], "{shape}");
-            assert_eq!(read[1].model_patch, "");
-        }
-        assert_eq!(parse(ONE).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_place() {
-        let broken = |text: &str| parse(text).unwrap_err();
-        assert_eq!(
-            broken(&format!("{ONE}\n{{\"x\": 1}}")),
-            "line 2: it has no `instance_id`"
-        );
-        assert_eq!(
-            broken(r#"[{"instance_id": "a"}]"#),
-            "prediction 1: it has no `model_patch`"
-        );
-        assert_eq!(broken(r#"{"a": 3}"#), "prediction \"a\": not an object");
-        assert!(broken("{\"a\":\n").starts_with("line 1: EOF"));
-        let number = r#"{"instance_id": "a", "model_patch": 3}"#;
-        assert_eq!(broken(number), "`model_patch` is not text");
-    }
+fn ids(rows: &[Row]) -> Vec<InstanceId> {
+    rows.iter().map(|row| row.instance.id.clone()).collect()
 }

@@ -61,6 +61,8 @@ pub(super) fn operation(
         grade_workers: at_least_one("grade-workers", grade_workers)?,
         grade_timeout: set("grade_timeout", grading.grade_timeout)?.0,
         repository_rules: grading.repository_rules.clone(),
+        grade_cache: set("grade_cache", grading.grade_cache)?,
+        harness: super::harness(grading)?,
         partial: match set("partial", patches.partial)? {
             PartialName::Include => PartialPatches::Include,
             PartialName::Exclude => PartialPatches::Exclude,

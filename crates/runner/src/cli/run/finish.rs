@@ -3,46 +3,18 @@
 use std::path::Path;
 use std::time::Instant;
 
-use schema::report::Summary;
 use schema::{FailureKind, InstanceId, ModelFailureKind, Outcome};
 
+use super::text::show;
 use crate::cli::error::Error;
 use crate::dispatcher::{Kept, RunEnd};
 use crate::error::At as _;
 use crate::exit::Exit;
 use crate::one_off;
-use crate::report::{self, Repositories, Row};
-use crate::store::ledger::Ledger;
-use crate::store::{RunDirectory, journal};
+use crate::report;
+use crate::store::RunDirectory;
+use crate::store::selection::Selection;
 use crate::ui::{self, Printer, Style};
-
-/// Failures that are told in full; the rest is in `results.csv`.
-const FAILURES: usize = 10;
-
-/// `id: environment:lost: what happened`.
-fn failure(row: &Row) -> String {
-    let id = ui::escape::short(row.instance_id.as_str(), 60);
-    let error = ui::escape::short(&row.error, 500);
-    match row.reason {
-        "" => format!("{id}: {error}"),
-        reason => format!("{id}: {reason}: {error}"),
-    }
-}
-
-/// What the counts are of: all that the run has, of which this command may have selected fewer.
-fn selection(selected: usize, rows: &[Row]) -> String {
-    let noun = if rows.iter().any(|row| row.sample > 1) {
-        "sample"
-    } else {
-        "instance"
-    };
-    let all = ui::count(selected.max(rows.len()), noun);
-    if selected < rows.len() {
-        format!("{all} ({selected} selected now): ")
-    } else {
-        format!("{all}: ")
-    }
-}
 
 /// What to do about the failures that stopped a run.
 fn advice(end: &RunEnd) -> Option<&'static str> {
@@ -92,7 +64,7 @@ fn kept_line(kept: &Kept) -> String {
 /// What the end needs to know of the beginning.
 pub(in crate::cli) struct Finish {
     pub(in crate::cli) run: RunDirectory,
-    pub(in crate::cli) repositories: Repositories,
+    pub(in crate::cli) selection: Selection,
     /// Instances selected, once for each sample; `None` is all that the run has.
     pub(in crate::cli) selected: Option<usize>,
     pub(in crate::cli) graded: bool,
@@ -102,24 +74,16 @@ pub(in crate::cli) struct Finish {
 impl Finish {
     /// Writes `results.csv` and `report.json`, prints the table or the summary.
     pub(in crate::cli) fn report(&self, end: &RunEnd, printer: &Printer) -> Result<Exit, Error> {
-        let journal = journal::read(&self.run)?;
-        let ledger = Ledger::fold(journal.lines.iter().map(|line| &line.event));
-        let rows = report::rows(&ledger, &self.repositories);
         let exit = Exit::of_code(end.exit_code);
+        let file = self.run.read_run_file()?;
+        let file = file.ok_or_else(|| crate::error::Error::NoRun(self.run.root().to_owned()))?;
         let span = report::Span {
-            selected: self.selected.unwrap_or(rows.len()),
+            selected: self.selected.unwrap_or(self.selection.len()),
             elapsed: self.started.elapsed(),
             exit,
         };
-        let summary = report::summarize(&self.run, &ledger, &rows, span);
-        report::write_results(&self.run, &rows)?;
-        report::write_summary(&self.run, &summary)?;
-        if printer.is_json() {
-            let text = serde_json::to_string_pretty(&summary);
-            printer.data(&text.unwrap_or_default());
-        } else {
-            printer.data(&self.text(&rows, &summary));
-        }
+        let rebuilt = report::rebuild(&self.run, &file, Some(span))?;
+        show(&self.run, &rebuilt, self.graded, printer);
         for kept in &end.kept {
             printer.note(&kept_line(kept));
         }
@@ -137,63 +101,6 @@ impl Finish {
             });
         }
         Ok(exit)
-    }
-
-    fn text(&self, rows: &[Row], summary: &Summary) -> String {
-        let counts = |counts: &std::collections::BTreeMap<String, usize>| {
-            let named = counts.iter().map(|(name, count)| format!("{count} {name}"));
-            named.collect::<Vec<_>>().join(", ")
-        };
-        let mut lines = Vec::new();
-        if !rows.is_empty() {
-            lines.push(report::table(rows));
-            lines.push(String::new());
-        }
-        let failures = rows.iter().filter(|row| !row.error.is_empty());
-        let mut failures: Vec<String> = failures.map(failure).collect();
-        if !failures.is_empty() {
-            let more = failures.len().saturating_sub(FAILURES);
-            failures.truncate(FAILURES);
-            lines.extend(failures);
-            if more > 0 {
-                let more = ui::count(more, "more failure");
-                lines.push(format!("… and {more} in results.csv"));
-            }
-            lines.push(String::new());
-        }
-        let mut counted = selection(summary.selected, rows);
-        counted.push_str(&counts(&summary.outcomes));
-        if summary.outcomes.is_empty() {
-            counted.push_str("none ended");
-        }
-        if self.graded {
-            counted.push_str("; ");
-            counted.push_str(&counts(&summary.verdicts));
-        }
-        lines.push(counted);
-        let usage = &summary.usage;
-        let tokens = match (usage.input + usage.output, usage.cost) {
-            (0, _) => "no tokens".to_owned(),
-            (_, Some(cost)) => {
-                format!(
-                    "{} tokens in, {} out, ${cost:.4}",
-                    usage.input, usage.output
-                )
-            }
-            (_, None) => format!(
-                "{} tokens in, {} out, cost unknown",
-                usage.input, usage.output
-            ),
-        };
-        lines.push(format!("{tokens}, {:.1} s", summary.seconds));
-        let root = self.run.root().display();
-        lines.push(format!("patches       {root}/patches"));
-        lines.push(format!("trajectories  {root}/trajectories"));
-        lines.push(format!("predictions   {root}/predictions.jsonl"));
-        lines.push(format!(
-            "results       {root}/results.csv, {root}/report.json"
-        ));
-        lines.join("\n")
     }
 
     /// Puts the patch into the work tree when the attempt completed.

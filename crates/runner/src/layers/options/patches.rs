@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use schema::grading::Harness;
 use serde::{Deserialize, Serialize};
 
 use crate::layers::values::{Span, one_or_many};
@@ -74,6 +75,51 @@ pub struct Patches {
     pub grade: Option<bool>,
 }
 
+/// A generation of the official harness.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
+pub enum HarnessName {
+    /// Versions 2.1 to 4.1
+    #[value(name = "4")]
+    #[serde(rename = "4")]
+    V4,
+    /// Version 5
+    #[default]
+    #[value(name = "5")]
+    #[serde(rename = "5")]
+    V5,
+}
+
+/// In a file, a generation is a number or its text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(u64),
+    Text(String),
+}
+
+impl TryFrom<Written> for HarnessName {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let text = match written {
+            Written::Number(number) => number.to_string(),
+            Written::Text(text) => text,
+        };
+        Self::from_str(&text, false)
+            .map_err(|_| format!("`{text}` is not a generation of the harness: 4 or 5"))
+    }
+}
+
+impl From<HarnessName> for Harness {
+    fn from(name: HarnessName) -> Self {
+        match name {
+            HarnessName::V4 => Self::V4,
+            HarnessName::V5 => Self::V5,
+        }
+    }
+}
+
 /// How grading is done.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Patches and grading")]
@@ -91,4 +137,12 @@ pub struct Grading {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository_rules: Option<PathBuf>,
+    /// Take verdicts of earlier gradings where patch, image, script, tests, parser and grader are the same; only in containers
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade_cache: Option<bool>,
+    /// Generation of the official harness whose verdicts and names of tests are given
+    #[arg(long, value_name = "GENERATION")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harness: Option<HarnessName>,
 }

@@ -1,0 +1,115 @@
+//! The verdicts of a run in sum, and instance by instance.
+
+use std::collections::BTreeMap;
+
+use schema::Bucket;
+use schema::InstanceId;
+use schema::report::{GradingSummary, InstanceReport};
+
+use super::row::Row;
+use crate::store::selection::Selection;
+
+/// Sums up the verdicts of rows out of `selected` instances; `None` when nothing was graded.
+pub(super) fn sum(rows: &[Row], selected: usize) -> Option<GradingSummary> {
+    let graded = |row: &&Row| row.grade.is_some() || row.verdict == "error";
+    rows.iter().find(graded)?;
+    let grades = || rows.iter().filter_map(|row| row.grade.as_ref());
+    let mut buckets: BTreeMap<Bucket, usize> =
+        Bucket::ALL.into_iter().map(|bucket| (bucket, 0)).collect();
+    for bucket in rows.iter().filter_map(|row| row.bucket) {
+        *buckets.entry(bucket).or_default() += 1;
+    }
+    let mut profiles = BTreeMap::new();
+    for grade in grades() {
+        *profiles.entry(grade.profile.clone()).or_default() += 1;
+    }
+    let submitted: usize = buckets.values().sum();
+    let all = selected.max(rows.len());
+    let resolved = buckets.get(&Bucket::Resolved).copied().unwrap_or_default();
+    let official = grades().filter(|grade| grade.official_resolved).count();
+    Some(GradingSummary {
+        harness: grades()
+            .next_back()
+            .map(|grade| grade.harness)
+            .unwrap_or_default(),
+        profiles,
+        // Every row has at most one bucket, and no instance is without a row but incomplete: the sum is `all`.
+        incomplete: all - submitted,
+        buckets,
+        resolved_of_submitted: grade::stats::rate(resolved, submitted),
+        resolved_of_all: grade::stats::rate(resolved, all),
+        official_resolved_of_submitted: grade::stats::rate(official, submitted),
+        partial_mean: grade::stats::mean(grades().filter_map(|grade| grade.partial)),
+        cached: grades().filter(|grade| grade.cached).count(),
+        seconds: rows.iter().filter_map(|row| row.seconds_grade).sum(),
+    })
+}
+
+/// Every instance of `selection`, and those that only the journals know; samples from 1 to `samples`.
+pub fn instances(rows: &[Row], selection: &Selection, samples: u32) -> Vec<InstanceReport> {
+    let mut all: BTreeMap<(InstanceId, u32), InstanceReport> = BTreeMap::new();
+    for id in selection.keys() {
+        for sample in 1..=samples.max(1) {
+            all.insert((id.clone(), sample), incomplete(id, sample));
+        }
+    }
+    for row in rows {
+        all.insert((row.instance_id.clone(), row.sample), instance(row));
+    }
+    all.into_values().collect()
+}
+
+fn incomplete(id: &InstanceId, sample: u32) -> InstanceReport {
+    InstanceReport {
+        instance_id: id.clone(),
+        sample,
+        bucket: None,
+        official_resolved: None,
+        partial: None,
+        reason: Some("there is no prediction".to_owned()),
+        sign: None,
+        failed_tests: 0,
+        missing_tests: 0,
+        cached: false,
+        seconds: None,
+    }
+}
+
+fn instance(row: &Row) -> InstanceReport {
+    let grade = row.grade.as_ref();
+    let error = Some(&row.error).filter(|error| !error.is_empty());
+    InstanceReport {
+        bucket: row.bucket,
+        official_resolved: row.official_resolved,
+        partial: grade.and_then(|grade| grade.partial),
+        reason: reason(row).or_else(|| error.cloned()),
+        sign: grade.and_then(|grade| grade.sign.clone()),
+        failed_tests: grade.map_or(0, |grade| grade.failed_tests),
+        missing_tests: grade.map_or(0, |grade| grade.missing_tests),
+        cached: grade.is_some_and(|grade| grade.cached),
+        seconds: row.seconds_grade,
+        ..incomplete(&row.instance_id, row.sample)
+    }
+}
+
+/// Why an instance is not resolved, where its verdict says so.
+fn reason(row: &Row) -> Option<String> {
+    let Some(grade) = &row.grade else {
+        return row.error.is_empty().then(|| "it was not graded".to_owned());
+    };
+    if grade.tamper_reason.is_some() || grade.note.is_some() || grade.resolved {
+        let given = grade.tamper_reason.as_ref().or(grade.note.as_ref());
+        return given.cloned();
+    }
+    let (failed, missing) = (grade.failed_tests, grade.missing_tests);
+    let tests = |count| crate::ui::count(count, "expected test");
+    match (failed, missing) {
+        (0, 0) => None,
+        (failed, 0) => Some(format!("{} failed", tests(failed))),
+        (0, missing) => Some(format!("{} not in the log", tests(missing))),
+        (failed, missing) => Some(format!(
+            "{} failed, {missing} not in the log",
+            tests(failed)
+        )),
+    }
+}
