@@ -89,7 +89,7 @@ fn time_logs(directory: &str) -> Result<(), Box<dyn Error>> {
 }
 
 fn time_big(megabytes: usize) -> Result<(), Box<dyn Error>> {
-    let lines = "Applied patch\nPASSED tests/test_core.py::Test::test_one[a-1]\ntests/test_core.py::test_two PASSED [ 10%]\n    a line of output that is no result of any test at all\nFAILED tests/test_core.py::test_three - AssertionError: 1 != 2\ntest_four (core.tests.CoreTests) ... ok\n      ✓ does what it says (12 ms)\n--- PASS: TestFive (0.00s)\ntest six::seven ... ok\n";
+    let lines = "Applied patch\nPASSED tests/test_core.py::Test::test_one[a-1]\ntests/test_core.py::test_two PASSED [ 10%]\n    a line of output that is no result of any test at all\nFAILED tests/test_core.py::test_three - AssertionError: 1 != 2\ntest_four (core.tests.CoreTests) ... ok\n      ✓ does what it says (12 ms)\n--- PASS: TestFive (0.00s)\ntest six::seven ... ok\nok 8 - the eighth\n+ mvn test -Dtest=NinthTest\n[INFO] BUILD SUCCESS\n[ OK ] Tenth.Case (0 ms)\nApp > eleventh PASSED\n ✔ starts up\n";
     let bytes = lines
         .repeat(megabytes * 1_000_000 / lines.len())
         .into_bytes();
@@ -102,13 +102,20 @@ fn time_big(megabytes: usize) -> Result<(), Box<dyn Error>> {
         "gotest",
         "cargo",
         "tap",
+        "maven",
+        "gradle_custom",
+        "googletest",
+        "vitest",
+        "phpunit",
+        "swe_smith",
+        "swe_bench_pro_go_json",
     ] {
         let started = Instant::now();
         let parts = log::read_official(&bytes);
         let parsed = parser(name)?(parts.official_whole(), &Context::default());
         let seconds = started.elapsed().as_secs_f64();
         println!(
-            "{name:10} {seconds:.2} s, {} results",
+            "{name:24} {seconds:.2} s, {} results",
             parsed.official.len()
         );
     }

@@ -1,5 +1,6 @@
 //! Takes the output of an evaluation script apart.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use schema::grading::LogShape;
@@ -158,15 +159,20 @@ fn occurrences<'t>(text: &'t str, part: &'t str) -> memchr::memmem::FindIter<'t,
     memchr::memmem::find_iter(text.as_bytes(), part.as_bytes())
 }
 
-fn contains(text: &str, part: &str) -> bool {
-    occurrences(text, part).next().is_some()
-}
+/// What every mark begins with, so that a log is searched once for all of them.
+const MARK: &str = ">>>>> ";
 
 fn official_shape(whole: &str) -> LogShape {
-    if REFUSALS.iter().any(|refusal| contains(whole, refusal)) {
-        return LogShape::Unreadable;
+    let (mut start, mut end) = (false, false);
+    for at in occurrences(whole, MARK) {
+        let mark = whole.get(at..).unwrap_or_default();
+        if REFUSALS.iter().any(|refusal| mark.starts_with(refusal)) {
+            return LogShape::Unreadable;
+        }
+        start |= mark.starts_with(START);
+        end |= mark.starts_with(END);
     }
-    match (contains(whole, START), contains(whole, END)) {
+    match (start, end) {
         (true, true) => LogShape::Marked,
         (false, false) if says_applied(whole) => LogShape::Unmarked,
         (true | false, true | false) => LogShape::Unreadable,
@@ -225,7 +231,8 @@ pub fn clean(log: &[u8]) -> String {
 
 /// Replaces what is not UTF-8, and makes every line end `\n`, as Python reads text files.
 fn with_plain_newlines(log: &[u8]) -> String {
-    let text = String::from_utf8_lossy(log);
+    // Looking for what is not UTF-8 takes longer than finding that there is none.
+    let text = str::from_utf8(log).map_or_else(|_| String::from_utf8_lossy(log), Cow::Borrowed);
     if memchr::memchr(b'\r', text.as_bytes()).is_none() {
         return text.into_owned();
     }

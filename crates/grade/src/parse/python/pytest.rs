@@ -77,7 +77,8 @@ pub(super) fn first_words(line: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     if line.starts_with("FAILED") {
         // The dash changes something only where it stands before the second word's end.
         let end = name.map_or(line.len(), |name| end_of(line, name));
-        if line.find(" - ").is_some_and(|dash| dash < end) {
+        let start = line.as_bytes().get(..end + 2).unwrap_or(line.as_bytes());
+        if start.windows(3).any(|part| part == b" - ") {
             let line = line.replace(" - ", " ");
             let mut words = self::words(&line);
             let (word, name) = (words.next()?, words.next()?);

@@ -106,7 +106,10 @@ fn verbose_line(line: &str) -> Option<(&str, TestStatus)> {
         Some((name.trim_end(), *status))
     })?;
     // The place that a test was inherited from.
-    let name = name.split(" <- ").next().unwrap_or(name);
+    let name = match memchr::memchr(b'<', name.as_bytes()) {
+        Some(_) => name.split(" <- ").next().unwrap_or(name),
+        None => name,
+    };
     (name.contains("::") && is_name(name) && !name.starts_with(' ')).then_some((name, status))
 }
 
