@@ -11,7 +11,7 @@ use crate::command::Place;
 use crate::fixture::{Fixture, wait};
 
 /// An engine with an image, and instances that run in it.
-fn with_engine(count: usize) -> Option<(PrivateEngine, Fixture)> {
+pub(crate) fn with_engine(count: usize) -> Option<(PrivateEngine, Fixture)> {
     let image = testkit::docker_image("busybox")?;
     let engine = PrivateEngine::start()?;
     engine.load(image);
@@ -43,7 +43,8 @@ fn tell(engine: &PrivateEngine) {
     }
 }
 
-fn containers(engine: &PrivateEngine) -> Vec<String> {
+/// Names of all its containers.
+pub(crate) fn containers(engine: &PrivateEngine) -> Vec<String> {
     let listed = engine.docker(&["ps", "--all", "--format", "{{.Names}}"]);
     listed.lines().map(str::to_owned).collect()
 }

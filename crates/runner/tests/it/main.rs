@@ -8,6 +8,7 @@ mod clean;
 mod cli;
 mod command;
 mod confined;
+mod deaths;
 mod doctor;
 mod engine_hosts;
 mod engine_images;

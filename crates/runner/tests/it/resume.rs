@@ -1,72 +1,13 @@
 //! Runs that are taken up again.
 
-use std::collections::HashMap;
 use std::fs;
-use std::time::Duration;
 
 use rustix::process::Signal;
-use schema::{AttemptKey, Event, Outcome, RunEvent};
+use schema::{Event, Outcome, RunEvent};
 use serde_json::json;
 
+use crate::deaths::assert_nothing_done_twice;
 use crate::fixture::{Fixture, signal};
-
-/// Deaths of the runner in the test of deaths.
-const DEATHS: usize = 20;
-
-/// No instance that an attempt settled is tried again.
-fn assert_nothing_done_twice(events: &[RunEvent]) {
-    let mut settled: HashMap<(String, u32), AttemptKey> = HashMap::new();
-    for event in events {
-        match event {
-            RunEvent::AttemptStarted { key, .. } => {
-                let sample = (key.instance_id.to_string(), key.sample);
-                assert!(!settled.contains_key(&sample), "{key} after {settled:?}");
-            }
-            RunEvent::AttemptFinished { key, outcome, .. } if outcome.is_final() => {
-                let sample = (key.instance_id.to_string(), key.sample);
-                settled.insert(sample, key.clone());
-            }
-            _ => {}
-        }
-    }
-}
-
-#[test]
-fn a_run_whose_runner_dies_again_and_again_ends_like_an_undisturbed_one() {
-    let commands = ["cat value.txt", "sleep 0.05", "echo good > value.txt"];
-    let undisturbed = Fixture::new(12);
-    undisturbed.script(&commands);
-    assert_eq!(undisturbed.run(&["--workers", "4"]).code, 0);
-    let expected: Vec<_> = undisturbed.predictions();
-
-    let mut random = fastrand::Rng::with_seed(7);
-    let mut deaths = 0;
-    while deaths < DEATHS {
-        let fixture = Fixture::new(12);
-        fixture.script(&commands);
-        loop {
-            let resume: &[&str] = if fixture.file("writers").exists() {
-                &["--resume"]
-            } else {
-                &[]
-            };
-            let mut child = fixture.start(&[&["--workers", "4"], resume].concat());
-            if deaths < DEATHS {
-                std::thread::sleep(Duration::from_millis(random.u64(20..600)));
-                signal(&child, Signal::KILL);
-            }
-            let status = child.wait().unwrap();
-            if status.code().is_some() {
-                assert_eq!(status.code(), Some(0), "{status}");
-                break;
-            }
-            deaths += 1;
-        }
-        assert_eq!(fixture.predictions(), expected);
-        assert_nothing_done_twice(&fixture.events());
-        fixture.assert_clean();
-    }
-}
 
 #[test]
 fn a_changed_setting_is_refused_by_name_and_an_operational_one_is_not() {
