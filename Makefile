@@ -36,6 +36,7 @@ test:
 # The runner's own cost against floors measured in the same run, and what sealing may cost.
 bench:
 	$(CARGO) build --locked --release --package runner
+	$(CARGO) build --locked --release --package sandbox --example round_trips
 	python3 scripts/bench/bench.py
 	$(CARGO) run --locked --release --package sandbox --example seal -- check
 

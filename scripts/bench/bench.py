@@ -60,7 +60,7 @@ def make_image(directory, repository):
     (context / "Dockerfile").write_text(f"FROM {BASE}\nCOPY testbed /testbed\nWORKDIR /testbed\n")
     subprocess.run(["docker", "build", "-q", "-t", IMAGE, context], env={**CLEAN, "DOCKER_BUILDKIT": "0"}, check=True, stdout=subprocess.DEVNULL)
     commit = git(repository, "rev-parse", "HEAD")
-    for count in (1, 24, 40):
+    for count in (24, 40, 64):
         rows = [{"instance_id": f"bench__docker-{number:04d}", "repo": "bench/docker", "base_commit": commit, "image": IMAGE, "workdir": "/testbed",
                  "problem_statement": "Add a comment to pkg/mod1.py."} for number in range(count)]
         (directory / f"docker-{count}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -82,6 +82,7 @@ class Stub:
 class Bench:
     def __init__(self, runner, scratch, stub, repeats):
         self.runner, self.scratch, self.stub, self.repeats = runner, scratch, stub, repeats
+        self.round_trips = runner.parent / "examples/round_trips"
         self.repositories = make_instances(scratch, 128)
         self.floor_program = scratch / "floor"
         subprocess.run(["gcc", "-O2", "-o", self.floor_program, HERE / "floor.c"], check=True)
@@ -137,9 +138,8 @@ class Bench:
         rows = [(*self.run(instances, workers, steps, latency), *self.floor(instances, workers, steps, latency)) for _ in range(self.repeats)]
         return [statistics.median(column) for column in zip(*rows)]
 
-
     def containers(self):
-        """Batches in containers against the same work straight through the engine's socket."""
+        """Batches in containers against the same work straight through the engine's socket, and single commands against execs."""
         make_image(self.scratch, self.repositories[0])
         for instances in (24, 40):
             commands = self.commands(20)
@@ -150,14 +150,40 @@ class Bench:
             wall, peak, floor = (statistics.median(column) for column in zip(*rows))
             print(f"docker   {instances} x 20 steps, 8 workers, no latency: {wall:.2f} s wall; floor {floor:.2f} s: ratio {wall / floor:.2f} (bar 1.3); "
                   f"runner's peak memory {peak / 2**20:.1f} MiB", flush=True)
-        for name, command, bar in ((":", ":", 100), ("/bin/true", "/bin/true", 20)):
-            exec_time = statistics.median(docker_floor.execs(IMAGE, ["sh", "-c", command], 20))
-            print(f"docker   an exec of `{name}` through the API: {exec_time * 1000:.1f} ms", flush=True)
+        _, _, peak = self.run(64, 64, 20, latency=1500, sandbox="docker", keep=True)
+        live = most_at_once(self.scratch / "run")
+        shutil.rmtree(self.scratch / "run")
+        print(f"docker   64 x 20 steps, 64 workers, 1500 ms: {live} sandboxes at once; runner's peak memory {peak / 2**20:.1f} MiB (bar 60)", flush=True)
+        for name, program in ((":", ["sh", "-c", ":"]), ("/bin/true", ["/bin/true"])):
+            self.round_trip(name, program)
+
+    def round_trip(self, name, program):
+        """A command in a sandbox's shell against an exec of it through the engine's API, in turns."""
+        ours, execs, bar = [], [], {":": 100, "/bin/true": 20}[name]
+        for _ in range(self.repeats):
+            done = subprocess.run([self.round_trips, IMAGE, name, "200"], env=CLEAN, check=True, capture_output=True, text=True)
+            ours.append(float(done.stdout))
+            execs += docker_floor.execs(IMAGE, program, 10)
+        ours, execs = statistics.median(ours) * 1000, statistics.median(execs) * 1000
+        print(f"docker   `{name}` in a shell: {ours:.3f} ms; an exec through the API: {execs:.1f} ms: {execs / ours:.0f} times quicker (bar {bar})", flush=True)
 
     def commands(self, steps, output=0):
         """The commands that the stub's model asks for."""
         done = subprocess.run([sys.executable, HERE / "stub_model.py", "--commands", str(steps), str(output)], check=True, capture_output=True, text=True)
         return done.stdout.splitlines()
+
+
+def most_at_once(run):
+    """The most sandboxes that stood at the same time."""
+    live, most = set(), 0
+    for line in (run / "writers/w1/journal.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if event["event"] == "sandbox_ready":
+            live.add(event["key"]["instance_id"])
+        elif event["event"] == "attempt_finished":
+            live.discard(event["key"]["instance_id"])
+        most = max(most, len(live))
+    return most
 
 
 def step_gaps(trajectory):
