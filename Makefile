@@ -4,7 +4,7 @@ CARGO ?= cargo
 RUNNER := target/debug/runner
 DEMO_SANDBOX ?= auto
 
-.PHONY: demo record-demo images test bench check fmt lint docs deny
+.PHONY: demo record-demo images test bench soak check fmt lint docs deny
 
 # Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo. In containers where
 # `make images` has built the demo's images.
@@ -39,6 +39,11 @@ bench:
 	$(CARGO) build --locked --release --package sandbox --example round_trips
 	python3 scripts/bench/bench.py
 	$(CARGO) run --locked --release --package sandbox --example seal -- check
+
+# 300 instances (SOAK_INSTANCES) in containers of an engine that misbehaves; needs root, dockerd, and `make images`. docs/soak.md says what came of it.
+soak:
+	$(CARGO) build --locked --release --package runner
+	python3 scripts/soak/soak.py
 
 # What CI checks before it tests.
 check: fmt lint docs
