@@ -64,9 +64,9 @@ class Engine:
         self.process.wait()
 
     def containers(self):
-        """(name, instance, attempt) of all its containers."""
+        """(name, instance, attempt) of its containers that run."""
         line = '{{.Names}}\t{{.Label "patchmill.instance"}}\t{{.Label "patchmill.attempt"}}'
-        return [tuple(line.split("\t")) for line in self.docker("ps", "--all", "--format", line).stdout.splitlines()]
+        return [tuple(line.split("\t")) for line in self.docker("ps", "--format", line).stdout.splitlines()]
 
     def end(self):
         """Ends it with all that belongs to it, whatever state it is in."""

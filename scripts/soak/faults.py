@@ -26,9 +26,10 @@ class Injector(threading.Thread):
     def planned(self, ids):
         kinds = [kind for kind, share in SHARES.items() for _ in range(max(1, round(share * len(ids))))]
         self.random.shuffle(kinds)
-        # The last tenth is spared, so that what comes too late for one can befall another.
-        early = ids[:max(len(kinds), len(ids) * 9 // 10)]
-        return dict(zip(self.random.sample(early, len(kinds)), kinds))
+        # One in each stretch, since a run stops by itself when too many of its first instances are lost. The last tenth is spared, so that what comes too
+        # late for one can befall another.
+        stretch = len(ids) * 9 / 10 / len(kinds)
+        return {ids[int(stretch * (number + self.random.random()))]: kind for number, kind in enumerate(kinds)}
 
     def run(self):
         while not self.over.wait(0.2):
@@ -43,7 +44,7 @@ class Injector(threading.Thread):
                     self.seen.add(instance)
                     kind = self.plan.get(instance) or self.next_spare()
                     if kind:
-                        delay = self.random.uniform(0, 2)
+                        delay = self.random.uniform(0, 4)
                         strike = threading.Thread(target=self.strike, args=(kind, name, instance, attempt, delay), daemon=True)
                         strike.start()
                         self.strikes.append(strike)
