@@ -16,12 +16,14 @@ pub struct Image {
 }
 
 /// What the user says about images.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Naming {
     /// Template of the image of every row, instead of what rows and rules say. It may hold placeholders such as `{instance_id}`.
     pub template: Option<String>,
     /// Registry, and perhaps a path in it, that stands in for the default registry: `HOST[:PORT][/PATH]`. A given template is not touched.
     pub mirror: Option<String>,
+    /// Tells names that only a sandbox understands, such as a file's: they are taken as they are, and checked by it alone.
+    pub special: Option<fn(&str) -> bool>,
 }
 
 impl Naming {
@@ -34,6 +36,9 @@ impl Naming {
         let Some((name, origin)) = self.named(row)? else {
             return Ok(None);
         };
+        if self.is_special(&name) {
+            return Ok(Some(Image { name, origin }));
+        }
         let name = match &self.mirror {
             Some(mirror) if origin != Origin::Given => mirrored(&name, mirror),
             Some(_) | None => name,
@@ -46,6 +51,10 @@ impl Naming {
             });
         }
         Ok(Some(Image { name, origin }))
+    }
+
+    fn is_special(&self, name: &str) -> bool {
+        self.special.is_some_and(|special| special(name))
     }
 
     fn named(&self, row: &Row) -> Result<Option<(String, Origin)>, Error> {
@@ -61,7 +70,7 @@ impl Naming {
         let family = row.family();
         if let Some(image) = &row.instance.image {
             let name = match &family.namespace {
-                Some(namespace) if !image.contains('/') => {
+                Some(namespace) if !image.contains('/') && !self.is_special(image) => {
                     format!("{namespace}/{}", image.replace("__", "_1776_"))
                 }
                 _ => image.clone(),

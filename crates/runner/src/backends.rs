@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sandbox::limits::Network;
 use sandbox::place::Backend;
+use sandbox::place::apptainer::{Apptainer, ApptainerSettings, UNTRIED};
 use sandbox::place::bubblewrap::Bubblewrap;
 use sandbox::place::docker::{Docker, DockerSettings, Engine};
 use sandbox::place::host::HostSettings;
@@ -90,6 +91,7 @@ pub async fn select(settings: &RunSettings, images: &[bool]) -> Result<Backends,
                 .await
                 .map_err(unusable)?,
         ),
+        SandboxChoice::Apptainer => only(apptainer(settings).await.map_err(unusable)?),
         SandboxChoice::Auto => automatic(settings, images).await?,
     };
     for selected in backends.selected() {
@@ -224,6 +226,20 @@ async fn bubblewrap(settings: &RunSettings) -> Result<Selected, sandbox::Error> 
         backend: Arc::new(backend),
         name: "bubblewrap",
         warning: None,
+    })
+}
+
+async fn apptainer(settings: &RunSettings) -> Result<Selected, sandbox::Error> {
+    let backend = Apptainer::probe(ApptainerSettings {
+        pull: settings.operation.pull,
+        platform: settings.identity.platform.clone(),
+        ..ApptainerSettings::new(host_settings(settings))
+    })
+    .await?;
+    Ok(Selected {
+        name: backend.capabilities().backend,
+        backend: Arc::new(backend),
+        warning: Some(UNTRIED.to_owned()),
     })
 }
 

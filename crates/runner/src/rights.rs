@@ -61,7 +61,7 @@ pub(crate) fn check(
     name: &str,
     backend: &dyn place::Backend,
 ) -> Result<(), Error> {
-    if backend.capabilities().has_images() || settings.operation.best_effort_limits {
+    if backend.capabilities().has_rights() || settings.operation.best_effort_limits {
         return Ok(());
     }
     match settings.identity.rights.alone().asked().first() {

@@ -1,5 +1,6 @@
 //! Places: where commands run. One [`Backend`] for each engine, one [`Place`] for each sandbox.
 
+pub mod apptainer;
 pub mod bubblewrap;
 pub(crate) mod directory;
 pub mod docker;
@@ -42,7 +43,7 @@ pub struct Labels {
 /// What a backend can do, probed once by doing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Name used in flags and files: `local`, `bubblewrap`, `docker`, `podman`.
+    /// Name used in flags and files: `local`, `bubblewrap`, `docker`, `podman`, `apptainer`.
     pub backend: &'static str,
     /// Whether the network can be cut.
     pub network_isolation: bool,
@@ -61,6 +62,11 @@ pub struct Capabilities {
 impl Capabilities {
     /// Whether its places are made of images, which may hold the repository.
     pub fn has_images(&self) -> bool {
+        matches!(self.backend, "docker" | "podman" | "apptainer")
+    }
+
+    /// Whether user, capabilities and memory for `/tmp` can be chosen.
+    pub fn has_rights(&self) -> bool {
         matches!(self.backend, "docker" | "podman")
     }
 }

@@ -38,6 +38,7 @@ pub(crate) use checkout::{Start, checkout};
 pub(crate) use diff::diff;
 pub(crate) use inside::{Inside, Packer, Started, start};
 pub(crate) use snapshot::Owner;
+pub(crate) use worktree::{Worktree, split};
 
 /// Checkouts and comparisons that run at once: more only take memory from each other.
 static WORK: Semaphore = Semaphore::const_new(4);

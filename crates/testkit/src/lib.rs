@@ -9,6 +9,7 @@
 )]
 
 pub mod answer;
+mod apptainer;
 mod engine;
 mod images;
 mod podman;
@@ -17,6 +18,7 @@ mod server;
 pub mod strict_chat;
 
 pub use answer::Answer;
+pub use apptainer::{apptainer, apptainer_file, apptainer_image};
 pub use engine::{EngineOptions, PrivateEngine};
 pub use images::docker_image;
 pub use podman::podman_image;

@@ -154,6 +154,7 @@ fn a_template_goes_before_everything_and_a_mirror_before_the_rest() {
     let given = |template: &str| Naming {
         template: Some(template.to_owned()),
         mirror: Some("mirror.test:5000/hub".to_owned()),
+        special: Some(|name| name.starts_with('/')),
     };
     let found = image(
         &given("mine/{name}-{instance_id_1776}-{number}:{instance_id}"),
@@ -170,6 +171,8 @@ fn a_template_goes_before_everything_and_a_mirror_before_the_rest() {
         image(&mirrored, &row).unwrap().name,
         "mirror.test:5000/hub/named/image:1"
     );
+    let file = image(&given("/Images/{instance_id}.sif"), &row).unwrap();
+    assert_eq!(file.name, "/Images/A__b-1.sif");
 }
 
 #[test]
@@ -200,6 +203,7 @@ fn a_template_that_cannot_be_is_refused_with_a_hint() {
         let naming = Naming {
             template: Some(template.to_owned()),
             mirror: None,
+            special: None,
         };
         let error = naming.image(&row).unwrap_err();
         assert_eq!(error.to_string(), message);

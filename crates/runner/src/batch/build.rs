@@ -8,6 +8,7 @@ use agent::condense::Window;
 use dataset::Row;
 use dataset::images::{Image, Naming, Origin};
 use model::price::PriceTable;
+use sandbox::place::apptainer::is_address;
 use tokio::sync::Semaphore;
 
 use crate::attempt::context::{self, Context, Entry, Permits};
@@ -21,7 +22,7 @@ use crate::prefetch::{Needs, Prefetch};
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::rules;
-use crate::settings::{Operation, RunSettings};
+use crate::settings::{Operation, RunSettings, SandboxChoice};
 use crate::store::RunDirectory;
 
 /// Builds the context; without a model where only patches are graded.
@@ -159,17 +160,18 @@ fn entries(
 /// # Errors
 /// When what is given makes no name of an image.
 pub(crate) fn image_of(settings: &RunSettings, row: &Row) -> Result<Option<Image>, Error> {
+    let sandbox = settings.identity.sandbox;
     let naming = Naming {
         template: settings.identity.image.clone(),
         mirror: settings.operation.image_mirror.clone(),
+        special: (sandbox == SandboxChoice::Apptainer).then_some(is_address),
     };
     let image = naming.image(row).map_err(|error| Error::Settings {
         message: "an instance has no usable image".to_owned(),
         hint: error.hints().into_iter().next(),
         source: Some(Box::new(error)),
     })?;
-    let optional =
-        !settings.identity.sandbox.is_contained() && settings.operation.repositories.is_some();
+    let optional = !sandbox.is_contained() && settings.operation.repositories.is_some();
     let by_rule = |image: &Image| matches!(image.origin, Origin::Family(_));
     Ok(image.filter(|image| !(optional && by_rule(image))))
 }

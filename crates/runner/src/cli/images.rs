@@ -189,6 +189,7 @@ fn names(options: &Options) -> Result<BTreeMap<String, usize>, Error> {
     let naming = Naming {
         template: options.sandbox.images.image.clone(),
         mirror: options.sandbox.images.image_mirror.clone(),
+        special: None,
     };
     let mut names = BTreeMap::new();
     for row in &rows {

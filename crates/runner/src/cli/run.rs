@@ -192,9 +192,10 @@ pub(super) async fn work_through(
 pub(super) fn selection(settings: &RunSettings, rows: &[Row]) -> Selection {
     let selected = rows.iter().map(|row| {
         let image = match settings.identity.sandbox {
-            SandboxChoice::Docker | SandboxChoice::Podman | SandboxChoice::Auto => {
-                image_of(settings, row).ok().flatten()
-            }
+            SandboxChoice::Docker
+            | SandboxChoice::Podman
+            | SandboxChoice::Apptainer
+            | SandboxChoice::Auto => image_of(settings, row).ok().flatten(),
             SandboxChoice::Local | SandboxChoice::Bubblewrap => None,
         };
         let selected = Selected {

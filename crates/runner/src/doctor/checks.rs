@@ -44,6 +44,7 @@ pub async fn examine(subject: &Subject) -> Vec<Check> {
         bubblewrap,
         docker().await,
         podman().await,
+        apptainer().await,
         writable(&subject.runs),
         space("space for runs", &subject.runs),
         space("space for sandboxes", &subject.scratch),
@@ -138,6 +139,19 @@ async fn podman() -> Check {
         Err(error) => Check::ok(
             "podman",
             format!("{}; needed for --sandbox podman alone", chain(&error)),
+        ),
+    }
+}
+
+async fn apptainer() -> Check {
+    match sandbox::place::apptainer::probe_version().await {
+        Ok(version) => Check::ok(
+            "apptainer",
+            format!("{version}; never tried on the real program"),
+        ),
+        Err(error) => Check::ok(
+            "apptainer",
+            format!("{}; needed for --sandbox apptainer alone", chain(&error)),
         ),
     }
 }

@@ -80,7 +80,7 @@ fn a_wrong_value_names_its_line_and_key() {
     let parse = |text| message(&file::parse(text, Path::new("x.toml")).unwrap_err());
     insta::assert_snapshot!(parse("workers = \"many\""), @r#"x.toml:1: `workers`: invalid type: string "many", expected usize; "#);
     insta::assert_snapshot!(parse("# c\nmax_wall_time = \"soon\""), @"x.toml:2: `max_wall_time`: `soon` is not a length of time such as `90`, `90s` or `1h30m`, nor `none`; ");
-    insta::assert_snapshot!(parse("sandbox = \"dokcer\""), @"x.toml:1: `sandbox`: unknown variant `dokcer`, expected one of `auto`, `local`, `bubblewrap`, `docker`, `podman`; ");
+    insta::assert_snapshot!(parse("sandbox = \"dokcer\""), @"x.toml:1: `sandbox`: unknown variant `dokcer`, expected one of `auto`, `local`, `bubblewrap`, `docker`, `podman`, `apptainer`; ");
     insta::assert_snapshot!(parse("workers = 1\nworkers = 2"), @"x.toml:2: duplicate key; ");
     insta::assert_snapshot!(parse("workers = = 2"), @"x.toml:1: extra `=`, expected nothing; ");
 }

@@ -24,6 +24,8 @@ pub enum SandboxChoice {
     Docker,
     /// Podman's service.
     Podman,
+    /// Apptainer's command line.
+    Apptainer,
 }
 
 impl SandboxChoice {
@@ -35,6 +37,7 @@ impl SandboxChoice {
             Self::Bubblewrap => "bubblewrap",
             Self::Docker => "docker",
             Self::Podman => "podman",
+            Self::Apptainer => "apptainer",
         }
     }
 }
@@ -43,7 +46,7 @@ impl SandboxChoice {
     /// Whether it is asked for containers, and nothing else will do.
     pub fn is_contained(self) -> bool {
         match self {
-            Self::Docker | Self::Podman => true,
+            Self::Docker | Self::Podman | Self::Apptainer => true,
             Self::Auto | Self::Local | Self::Bubblewrap => false,
         }
     }

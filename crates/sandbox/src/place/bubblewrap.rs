@@ -144,6 +144,7 @@ impl Confinement for Namespaces {
                 arguments.extend(binds.arguments(directory));
                 arguments
             })),
+            root: None,
             trees: Mutex::default(),
             workdir,
             id,

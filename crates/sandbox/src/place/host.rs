@@ -1,6 +1,7 @@
 //! What the backends that run commands on the host share: a private directory for each place, and a keeper for each channel.
 
 mod backend;
+mod root;
 mod visit;
 
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ use crate::place::{Channel, Files, Launch, Place, PlaceId, PlaceSpec, PlaceState
 
 pub use self::backend::HostBackend;
 pub(crate) use self::backend::{Confinement, HostPlaces};
+pub(crate) use self::root::HostRoot;
 pub use crate::place::tree::KeepCommand;
 
 /// Settings of the backends that run commands on the host.
@@ -191,6 +193,8 @@ pub(crate) struct HostPlace {
     pub(crate) keep: KeepCommand,
     /// Program and arguments before what is launched, given its directory as seen inside; empty where nothing confines it.
     pub(crate) wrapper: Option<Wrapper>,
+    /// What it has as its own root, where that is a directory of its own: then the repository lies in it, and may be the image's.
+    pub(crate) root: Option<HostRoot>,
     pub(crate) trees: Mutex<Vec<Arc<Tree>>>,
 }
 
@@ -285,6 +289,9 @@ impl Place for HostPlace {
     }
 
     fn files(&self) -> Files<'_> {
+        if let Some(root) = &self.root {
+            return Files::Archive(root);
+        }
         // Where this fails the caller finds no directory, and says so.
         let _ = self.restore_workspace();
         Files::Host(&self.host_workdir)
@@ -296,6 +303,10 @@ impl Place for HostPlace {
 
     fn shell_state(&self) -> &str {
         &self.shell_state
+    }
+
+    fn disk(&self) -> Option<PathBuf> {
+        Some(self.directory.clone())
     }
 
     fn private_directory(&self) -> PathBuf {
@@ -320,7 +331,9 @@ impl Place for HostPlace {
     fn state<'a>(&'a self) -> BoxFuture<'a, Result<PlaceState, Error>> {
         Box::pin(async move {
             let _ = self.restore_workspace();
-            Ok(if self.host_workdir.is_dir() {
+            // Who has a root of its own may do without the repository.
+            let root = self.root.as_ref().map(HostRoot::path);
+            Ok(if root.unwrap_or(&self.host_workdir).is_dir() {
                 PlaceState::Running
             } else {
                 PlaceState::Gone

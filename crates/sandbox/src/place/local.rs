@@ -78,6 +78,7 @@ impl Confinement for Unconfined {
             given: host::given(spec),
             keep: places.settings().keep.clone(),
             wrapper: None,
+            root: None,
             trees: Mutex::default(),
             id,
             directory,

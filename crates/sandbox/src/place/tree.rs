@@ -200,6 +200,11 @@ fn sign(place: &Path) -> String {
     schema::hex(&digest[..16])
 }
 
+/// Name and value of the variable for the place in a directory, where it must be handed on to what runs inside.
+pub(crate) fn marking(place: &Path) -> (&'static str, String) {
+    (MARK, sign(place))
+}
+
 /// The mark of the place in a directory, as it stands in an environment.
 pub(crate) fn mark(place: &Path) -> Vec<u8> {
     format!("{MARK}={}", sign(place)).into_bytes()

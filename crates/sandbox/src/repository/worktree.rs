@@ -78,6 +78,16 @@ impl Worktree {
         Ok(Self { root })
     }
 
+    /// One that is opened already, if only by its path.
+    pub(crate) fn of(root: OwnedFd) -> Self {
+        Self { root }
+    }
+
+    /// A directory below it.
+    pub(crate) fn directory(&self, path: &[u8]) -> io::Result<OwnedFd> {
+        self.at(path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+    }
+
     fn at(&self, path: &[u8], flags: OFlags, permissions: Mode) -> io::Result<OwnedFd> {
         let path = if path.is_empty() { b"." } else { path };
         Ok(rustix::fs::openat2(
@@ -90,7 +100,7 @@ impl Worktree {
     }
 
     /// Opens for reading; what its owner took the permission from is given it back.
-    fn readable(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    pub(crate) fn readable(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | flags;
         match self.at(path, flags, Mode::empty()) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -286,6 +286,11 @@ async fn every_kind_of_change_is_in_the_patch_of_an_archive() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn every_kind_of_change_is_in_the_patch_of_apptainer() {
+    every_kind_of_change_is_in_the_patch(BackendKind::Apptainer).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn every_kind_of_change_is_in_the_patch_of_docker() {
     every_kind_of_change_is_in_the_patch(BackendKind::Docker).await;
 }

@@ -6,6 +6,7 @@
     reason = "a failure in a helper is the test's failure, and a skip must be loud"
 )]
 
+mod apptainer;
 mod archived;
 mod basics;
 mod diffs;

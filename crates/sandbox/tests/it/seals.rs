@@ -132,6 +132,18 @@ fn image(ground: &Ground, kind: BackendKind) -> Option<Image> {
             directory: Some(path),
             base,
         }),
+        BackendKind::Apptainer => {
+            let name = ground.unpacked();
+            let mut copy = Command::new("cp");
+            copy.arg("-a").arg(path).arg(format!("{name}/testbed"));
+            assert!(copy.status().unwrap().success());
+            Some(Image {
+                name,
+                workdir: Some(String::from("/testbed")),
+                directory: None,
+                base,
+            })
+        }
         BackendKind::Docker => {
             // It stays, as the other images of tests do: built again, it costs nothing.
             let name = String::from("patchmill-zoo:1");

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use sandbox::place::apptainer::{Apptainer, ApptainerSettings};
 use sandbox::place::bubblewrap::Bubblewrap;
 use sandbox::place::docker::{Docker, DockerSettings};
 use sandbox::place::host::{HostSettings, KeepCommand};
@@ -121,8 +122,11 @@ impl Ground {
 
     /// The workspace of a sandbox as it is now, on the host.
     pub(crate) fn workspace(&self, kind: BackendKind, sandbox: &Sandbox) -> PathBuf {
-        if kind != BackendKind::Docker {
-            return self.root().join("run-instance-s1-a1/workspace");
+        let host = self.root().join("run-instance-s1-a1/workspace");
+        match kind {
+            BackendKind::Local | BackendKind::Bubblewrap | BackendKind::Archived => return host,
+            BackendKind::Apptainer => return host.join("workspace"),
+            BackendKind::Docker => {}
         }
         let target = self.path().join("workspace");
         let _ = Command::new("rm").arg("-rf").arg(&target).status();
@@ -177,11 +181,33 @@ impl Ground {
         if kind == BackendKind::Docker {
             spec.place.image = testkit::docker_image("base").map(str::to_owned);
         }
+        if kind == BackendKind::Apptainer {
+            spec.place.image = Some(self.unpacked());
+        }
         let sandbox = Sandbox::start(backend, spec, Duration::from_mins(1))
             .await
             .unwrap();
         self.remember(&sandbox);
         sandbox
+    }
+}
+
+impl Ground {
+    /// An unpacked image for Apptainer's stand-in.
+    pub(crate) fn unpacked(&self) -> String {
+        let path = self.path().join("unpacked");
+        if !path.exists() {
+            testkit::apptainer_image(&path);
+        }
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Settings of the backend for it.
+    pub(crate) fn apptainer(&self) -> ApptainerSettings {
+        ApptainerSettings {
+            program: Some(testkit::apptainer(&self.path().join("standin"))),
+            ..ApptainerSettings::new(self.settings())
+        }
     }
 }
 
@@ -198,6 +224,8 @@ pub(crate) enum BackendKind {
     Bubblewrap,
     /// As `Local`, with its files behind archives.
     Archived,
+    /// On a stand-in for the program.
+    Apptainer,
     Docker,
 }
 
@@ -210,6 +238,7 @@ impl BackendKind {
                 inner: ground.local(),
                 image: None,
             }),
+            Self::Apptainer => Arc::new(Apptainer::probe(ground.apptainer()).await.unwrap()),
             Self::Docker => {
                 let settings = DockerSettings::new(ground.root());
                 Arc::new(Docker::connect(settings).await.unwrap())
@@ -231,6 +260,9 @@ impl BackendKind {
     /// All that work here, and those that must.
     pub(crate) async fn all() -> Vec<Self> {
         let mut all = Self::available().await;
+        if all.contains(&Self::Bubblewrap) {
+            all.push(Self::Apptainer);
+        }
         all.push(Self::Archived);
         if testkit::docker_image("base").is_some() {
             all.push(Self::Docker);

@@ -120,6 +120,7 @@ fn sandbox_choice(sandbox: &Sandbox) -> Result<SandboxChoice, Error> {
         SandboxName::Local => SandboxChoice::Local,
         SandboxName::Bubblewrap => SandboxChoice::Bubblewrap,
         SandboxName::Docker => SandboxChoice::Docker,
+        SandboxName::Apptainer => SandboxChoice::Apptainer,
         SandboxName::Podman => SandboxChoice::Podman,
         SandboxName::Auto => SandboxChoice::Auto,
     })

@@ -22,6 +22,8 @@ pub enum SandboxName {
     Docker,
     /// The same by Podman's service
     Podman,
+    /// The row's image by `apptainer`; not yet run on the real program
+    Apptainer,
 }
 
 /// Which sandboxes are not removed.

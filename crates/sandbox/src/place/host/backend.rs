@@ -22,6 +22,15 @@ use crate::place::{directory, removal};
 
 /// What is around the commands of a backend on the host.
 pub(crate) trait Confinement: Send + Sync + 'static {
+    /// Gets ready what places need and may take long, an image above all. Where it is ready, that costs nothing.
+    fn prepare<'a>(
+        &'a self,
+        places: &'a HostPlaces,
+        spec: &'a PlaceSpec,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let _ = (places, spec);
+        Box::pin(std::future::ready(Ok(())))
+    }
     /// Makes the directories of a place, and says how its commands are started. It blocks.
     ///
     /// # Errors
@@ -102,12 +111,19 @@ impl<C: Confinement> Backend for HostBackend<C> {
         &self.parts.capabilities
     }
 
+    fn prepare<'a>(&'a self, spec: &'a PlaceSpec) -> BoxFuture<'a, Result<(), Error>> {
+        self.parts.confinement.prepare(&self.parts.places, spec)
+    }
+
     fn start<'a>(
         &'a self,
         spec: &'a PlaceSpec,
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Arc<dyn Place>, Error>> {
-        Box::pin(make(Arc::clone(&self.parts), spec.clone(), deadline))
+        Box::pin(async move {
+            self.prepare(spec).await?;
+            make(Arc::clone(&self.parts), spec.clone(), deadline).await
+        })
     }
 
     fn orphans<'a>(&'a self) -> BoxFuture<'a, Result<Vec<Leftover>, Error>> {

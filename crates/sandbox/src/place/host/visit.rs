@@ -24,6 +24,9 @@ const FILE: &str = "visit.json";
 /// The wrapper takes the terminal away, so that nothing inside can type at it; here it is one that nobody else has.
 const NEW_SESSION: &str = "--new-session";
 
+/// Variable that tells programs which terminal they are at.
+const TERMINAL: &str = "TERM";
+
 /// What is kept of a place to start programs in it. It names no variable that the user gave: their values may be secret.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
@@ -77,11 +80,20 @@ pub(super) fn open(directory: &Path, visit: &Visit) -> io::Result<Terminal> {
     let words = kept.wrapper.iter().cloned().chain(shell(&visit.init));
     let mut words = words.collect::<Vec<_>>().into_iter();
     let program = words.next().ok_or(io::ErrorKind::InvalidData)?;
+    let environment = kept.environment.into_iter().map(|(name, value)| {
+        // Also where a program hands it on under a name of its own.
+        let value = if name.ends_with(TERMINAL) {
+            visit.terminal.clone()
+        } else {
+            value
+        };
+        (name, value)
+    });
     let mut child = Command::new(program)
         .args(words)
         .env_clear()
-        .envs(kept.environment)
-        .env("TERM", &visit.terminal)
+        .envs(environment)
+        .env(TERMINAL, &visit.terminal)
         .current_dir(kept.directory)
         .kill_on_drop(true)
         .spawn(pts)

@@ -82,7 +82,7 @@ impl<W: Write> Packer<W> {
     }
 
     /// One entry. A target is what it is: nothing in it, or in a name, is made simpler.
-    fn entry(
+    pub(crate) fn entry(
         &mut self,
         mut header: Header,
         path: &[u8],
