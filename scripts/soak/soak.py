@@ -139,6 +139,8 @@ def soak(options, place, engine):
     wrong += judge.attempts(run, list(expected), injector.landed, outage)
     wrong += judge.predictions(run, list(expected), place / "repository", expected) if (place / "run/predictions.jsonl").exists() else ["no predictions"]
     wrong += judge.left(before, after)
+    if after["processes"] > before["processes"]:
+        wrong += [f"runs: {pid} {command[:200]}" for pid, command in processes(str(place)).items()]
     wrong += [f"files of the runner: {early} early, {late} late"] * (late > early + 8)
     # Of another process than before: the engine was restarted.
     wrong += [f"files of the engine: {files_before} before, {files_after} after"] * (files_after > files_before + 8)
