@@ -25,6 +25,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The hub does not give it.
+    #[error(transparent)]
+    Hub(Box<crate::hub::Error>),
     /// Standard input is asked for, and a person sits there.
     #[error("the dataset is to come from standard input, which is a terminal")]
     Terminal,
@@ -365,6 +368,12 @@ pub enum Error {
     },
 }
 
+impl From<crate::hub::Error> for Error {
+    fn from(error: crate::hub::Error) -> Self {
+        Self::Hub(Box::new(error))
+    }
+}
+
 impl Error {
     /// What a person can do about it, one sentence each.
     pub fn hints(&self) -> Vec<String> {
@@ -374,6 +383,7 @@ impl Error {
                 std::io::ErrorKind::PermissionDenied => vec!["make the file readable for this user".into()],
                 _ => vec![],
             },
+            Self::Hub(error) => error.hints(),
             Self::Terminal => vec!["pipe the rows in, or name a file".into()],
             Self::NoData { .. } => vec!["a directory holds .json, .jsonl, .csv, .parquet or .arrow files, below `data` or a subset's name, or what save_to_disk wrote".into()],
             Self::MixedFormats { .. } => vec!["name the one file that is meant, or move the others away".into()],

@@ -62,6 +62,8 @@ pub struct Located {
     pub files: Vec<DataFile>,
     /// The split that was taken, where the files make it up.
     pub split: Option<String>,
+    /// Commit that the files are of, where they are from the hub.
+    pub revision: Option<String>,
     /// The split that is to be looked for inside the file.
     pub(crate) inner_split: Option<String>,
 }
@@ -107,6 +109,7 @@ fn one(file: DataFile, directory: PathBuf, wanted: &Wanted) -> Result<Located, E
         directory,
         files: vec![file],
         split: None,
+        revision: None,
         inner_split: wanted.split.clone(),
     })
 }
@@ -128,6 +131,7 @@ pub(crate) fn of_choice(shown: &Path, root: &Path, choice: Choice) -> Located {
         directory: root.into(),
         files: files.map(|name| DataFile::new(root.join(name))).collect(),
         split: Some(choice.split),
+        revision: None,
         inner_split: None,
     }
 }

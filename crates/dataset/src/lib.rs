@@ -14,6 +14,7 @@ mod families;
 mod fields;
 mod files;
 mod head;
+pub mod hub;
 pub mod images;
 mod layout;
 mod lines;

@@ -103,6 +103,7 @@ fn located(shown: &Path, directory: &Path, split: &str, state: &State) -> Result
         directory: shown.into(),
         files,
         split: Some(split.to_owned()),
+        revision: None,
         inner_split: None,
     })
 }

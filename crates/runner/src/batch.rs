@@ -40,12 +40,12 @@ use crate::store::{RunDirectory, RunFile};
 ///
 /// # Errors
 /// When the run directory is taken, was made with other settings, or a row changed.
-pub fn preview(settings: &RunSettings, rows: &[Row]) -> Result<Plan, Error> {
+pub fn preview(settings: &RunSettings, rows: &[PlanRow]) -> Result<Plan, Error> {
     let run = RunDirectory::new(&settings.run_directory);
     before(settings, &run)?;
     refuse_living(&run)?;
     let ledger = read_ledger(&run)?;
-    make_plan(settings, &plan_rows(rows), &ledger)
+    make_plan(settings, rows, &ledger)
 }
 
 /// A batch that is ready to run. Its run directory exists and is claimed.
@@ -76,7 +76,7 @@ impl Batch {
         rows: Vec<Row>,
         model: impl FnOnce(&RunSettings) -> Result<Arc<dyn model::Provider>, Error>,
     ) -> Result<Self, Error> {
-        preview(&settings, &rows)?;
+        preview(&settings, &plan_rows(&rows))?;
         let gradable = gradable_rows(&settings, &rows)?;
         let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();

@@ -11,6 +11,7 @@
 pub mod answer;
 mod apptainer;
 mod engine;
+pub mod hub;
 mod images;
 mod podman;
 mod registry;

@@ -11,6 +11,7 @@ mod columns;
 mod conformance;
 mod demo;
 mod formats;
+mod hub;
 mod images;
 mod loading_errors;
 mod packed;

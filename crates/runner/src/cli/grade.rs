@@ -7,12 +7,13 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
-use dataset::{LoadOptions, Row};
+use dataset::Row;
 
 use super::arguments::{Grade, Once, Only};
 use super::error::Error;
 use super::resolve::{self, Solver};
 use super::run::{self, Finish};
+use super::source::{self, Source};
 use crate::batch::Batch;
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
@@ -83,7 +84,7 @@ async fn grade_run(
         grade_cache,
         ..operation(&file, named.operation, resolved)
     };
-    let rows = rows_of_run(&run, &operation, options)?;
+    let rows = rows_of_run(&run, &operation, options, printer).await?;
     let settings = RunSettings::new(target.to_owned(), file.identity, operation, named.secrets);
     let finish = finish(&settings, &rows, started);
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
@@ -216,33 +217,40 @@ fn check_environment(file: &RunFile, options: &Options) -> Result<(), Error> {
 }
 
 /// The rows of the run's dataset that the run has attempts of, and that are selected.
-fn rows_of_run(
+async fn rows_of_run(
     run: &RunDirectory,
     operation: &Operation,
     options: &Options,
+    printer: &Printer,
 ) -> Result<Vec<Row>, Error> {
-    let Some(dataset) = &operation.dataset else {
+    let Some(dataset) = operation
+        .dataset
+        .as_ref()
+        .filter(|path| path.as_os_str() != "-")
+    else {
         return Err(Error::usage(
-            format!("`{}` was made without a dataset", run.root().display()),
+            format!(
+                "`{}` was made without a dataset that is kept",
+                run.root().display()
+            ),
             "give the dataset that holds its instances and their tests with --dataset",
         ));
     };
-    let load = LoadOptions {
-        wanted: resolve::wanted(&options.selection),
-        ..LoadOptions::default()
-    };
-    let mut rows = dataset::load(dataset, &load)?.rows;
+    let mut part = options.selection.clone();
+    part.split = part.split.or_else(|| operation.split.clone());
+    part.subset = part.subset.or_else(|| operation.subset.clone());
     let journal = journal::read(run)?;
     let ledger = Ledger::fold(journal.lines.iter().map(|line| &line.event));
     let tried: HashSet<_> = ledger.samples().map(|(id, _, _)| id.clone()).collect();
-    rows.retain(|row| tried.contains(&row.instance.id));
+    let source = Source::find(dataset, &part, printer).await?;
+    let rows = source.all_of(|row| tried.contains(&row.instance.id))?;
     if rows.is_empty() {
         return Err(Error::usage(
             format!("`{}` holds none of the run's instances", dataset.display()),
             "give the dataset that the run was made from with --dataset",
         ));
     }
-    Ok(resolve::selection(&options.selection)?.apply(rows)?)
+    Ok(source::selection(&options.selection)?.apply(rows)?)
 }
 
 fn finish(settings: &RunSettings, rows: &[Row], started: Instant) -> Finish {

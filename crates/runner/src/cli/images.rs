@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use dataset::LoadOptions;
 use dataset::images::Naming;
 use futures_util::stream::{self, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
@@ -12,6 +11,7 @@ use serde_json::json;
 use super::arguments::{Config, Images, ImagesCommand, ImagesList, ImagesPrune, ImagesPull};
 use super::error::Error;
 use super::resolve;
+use super::source::Source;
 use crate::exit::Exit;
 use crate::layers::options;
 use crate::layers::{Options, Table};
@@ -131,7 +131,7 @@ async fn pull(command: ImagesPull, negated: Table, printer: &Printer) -> Result<
     let flags = resolve::flags(&given, negated)?;
     let options = super::load(&command.config, flags, printer)?.options()?;
     let names = if command.names.is_empty() {
-        names(&options)?
+        names(&options, printer).await?
     } else {
         command.names.into_iter().map(|name| (name, 1)).collect()
     };
@@ -173,27 +173,22 @@ async fn pull_one(inventory: &Inventory, name: &str, printer: &Printer) -> Optio
 }
 
 /// The images of the selected instances, each with how many need it.
-fn names(options: &Options) -> Result<BTreeMap<String, usize>, Error> {
+async fn names(options: &Options, printer: &Printer) -> Result<BTreeMap<String, usize>, Error> {
     let Some(path) = &options.selection.dataset else {
         return Err(Error::usage(
             "no image is named",
             "name some, or give the --dataset whose instances need them",
         ));
     };
-    let load = LoadOptions {
-        wanted: resolve::wanted(&options.selection),
-        ..LoadOptions::default()
-    };
-    let selection = resolve::selection(&options.selection)?;
-    let rows = dataset::load_selected(path, &load, &selection)?.rows;
     let naming = Naming {
         template: options.sandbox.images.image.clone(),
         mirror: options.sandbox.images.image_mirror.clone(),
         special: None,
     };
     let mut names = BTreeMap::new();
-    for row in &rows {
-        if let Some(image) = naming.image(row)? {
+    let source = Source::find(path, &options.selection, printer).await?;
+    for image in source.keep(|row| naming.image(&row))? {
+        if let Some(image) = image? {
             *names.entry(image.name).or_default() += 1;
         }
     }

@@ -3,6 +3,7 @@
 pub mod arguments;
 mod clean;
 mod doctor;
+mod earlier;
 mod error;
 mod export;
 mod grade;
@@ -13,6 +14,7 @@ mod report;
 mod resolve;
 mod run;
 mod shell;
+mod source;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;

@@ -50,7 +50,7 @@ pub(super) fn replay(command: &Replay, negated: Table, printer: &Printer) -> Res
     settings.operation.best_effort_limits = true;
     let repositories = recordings
         .iter()
-        .map(|recording| place::repository(command, &options, recording))
+        .map(|recording| place::repository(command, &options, recording, printer))
         .collect::<Result<Vec<_>, _>>()?;
     let identities: Vec<Identity> = recordings
         .iter()

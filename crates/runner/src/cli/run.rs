@@ -11,13 +11,14 @@ pub(super) use text::show;
 
 use std::time::Instant;
 
-use dataset::{LoadOptions, Row};
+use dataset::Row;
 use futures_util::future::join;
 
 use super::arguments::{Once, Run};
 use super::error::Error;
 use super::resolve::{self, Solver};
-use crate::batch::{Batch, image_of, preview};
+use super::source::Source;
+use crate::batch::{Batch, image_of};
 use crate::clock;
 use crate::dispatcher::{Audience, RunEnd};
 use crate::exit::Exit;
@@ -37,6 +38,14 @@ struct Work {
     started: Instant,
 }
 
+/// What is worked on.
+enum Subject {
+    /// The issue of `--repo` and `--task`.
+    Issue(Box<Row>),
+    /// A dataset.
+    Dataset(Box<Source>),
+}
+
 /// Runs the command.
 pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Exit, Error> {
     let started = Instant::now();
@@ -47,25 +56,40 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
         return Ok(Exit::Success);
     }
     let options = resolved.options()?;
-    let rows = rows(&options, &command.once, printer)?;
+    let subject = subject(&options, &command.once, printer)?;
+    // A dry run looks at rows one by one; a run holds them. Either way a dataset that is wrong is told before anything else that is.
+    let rows = match &subject {
+        Subject::Issue(row) => Some(vec![(**row).clone()]),
+        Subject::Dataset(_) if command.once.dry_run => None,
+        Subject::Dataset(source) => Some(source.rows()?),
+    };
     let settled = resolve::settle(&resolved, &options, &command.once, Solver::Asked)?;
     warn_about(&resolved, &options, printer);
     let directory = run_directory(&options, &command.once)?;
-    let work = Work {
-        settings: settled.at(directory.path().to_owned()),
-        rows,
-        started,
-    };
+    let mut settings = settled.at(directory.path().to_owned());
+    if let Subject::Dataset(source) = &subject {
+        source.record(&mut settings.operation);
+    }
     if command.once.dry_run {
-        let plan = preview(&work.settings, &work.rows)?;
-        printer.data(&describe::describe(&work, &plan, printer.is_json())?);
+        let sketch = describe::sketcher(&settings)?;
+        let sketches = match (rows, &subject) {
+            (Some(rows), _) => rows.into_iter().map(sketch).collect(),
+            (None, Subject::Dataset(source)) => source.keep(sketch)?,
+            (None, Subject::Issue(_)) => Vec::new(),
+        };
+        printer.data(&describe::describe(&settings, sketches, printer.is_json())?);
         return Ok(Exit::Success);
     }
+    let work = Work {
+        settings,
+        rows: rows.unwrap_or_default(),
+        started,
+    };
     super::runtime()?.block_on(batch(work, &command.once, printer))
 }
 
-/// The selected rows of the dataset, or the one of `--repo` and `--task`.
-fn rows(options: &Options, once: &Once, printer: &Printer) -> Result<Vec<Row>, Error> {
+/// The dataset, or the issue of `--repo` and `--task`.
+fn subject(options: &Options, once: &Once, printer: &Printer) -> Result<Subject, Error> {
     if let (Some(repository), Some(task)) = (&once.repo, &once.task) {
         if once.apply {
             one_off::check_work_tree(repository)?;
@@ -77,7 +101,9 @@ fn rows(options: &Options, once: &Once, printer: &Printer) -> Result<Vec<Row>, E
                 repository.display()
             ));
         }
-        return Ok(vec![one_off::row(repository, statement)]);
+        return Ok(Subject::Issue(Box::new(one_off::row(
+            repository, statement,
+        ))));
     }
     let Some(path) = &options.selection.dataset else {
         return Err(Error::usage(
@@ -85,12 +111,8 @@ fn rows(options: &Options, once: &Once, printer: &Printer) -> Result<Vec<Row>, E
             "give a --dataset, or one issue with --repo and --task",
         ));
     };
-    let load = LoadOptions {
-        wanted: resolve::wanted(&options.selection),
-        ..LoadOptions::default()
-    };
-    let selection = resolve::selection(&options.selection)?;
-    Ok(dataset::load_selected(path, &load, &selection)?.rows)
+    let source = Source::find_now(path, &options.selection, printer)?;
+    Ok(Subject::Dataset(Box::new(source)))
 }
 
 /// Where the run is kept.

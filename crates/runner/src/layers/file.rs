@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dataset::hub::Id;
 use serde_json::Value;
 use toml::de::DeTable;
 
@@ -18,11 +19,20 @@ pub(super) fn read(path: &Path) -> Result<Table, Error> {
     if let Some(directory) = path.parent() {
         for key in PATHS {
             if let Some(Value::String(value)) = table.get_mut(key) {
-                *value = directory.join(&*value).to_string_lossy().into_owned();
+                let path = directory.join(&*value);
+                if key == "dataset" && is_elsewhere(value, &path) {
+                    continue;
+                }
+                *value = path.to_string_lossy().into_owned();
             }
         }
     }
     Ok(table)
+}
+
+/// Whether a dataset is no file beside the configuration: standard input, or one of the hub.
+fn is_elsewhere(value: &str, path: &Path) -> bool {
+    value == "-" || (Id::parse(value).is_some() && !path.exists())
 }
 
 /// Reads a file that need not exist.

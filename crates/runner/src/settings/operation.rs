@@ -61,6 +61,12 @@ impl KeepSandbox {
 pub struct Operation {
     /// Dataset file, as given.
     pub dataset: Option<PathBuf>,
+    /// Split that was asked for.
+    #[serde(default)]
+    pub split: Option<String>,
+    /// Subset that was asked for.
+    #[serde(default)]
+    pub subset: Option<String>,
     /// Directory that holds the dataset file: `repo_path` of a row is relative to it.
     pub dataset_directory: PathBuf,
     /// Directory of repositories, `<owner>__<name>` each.

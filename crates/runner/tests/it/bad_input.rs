@@ -294,3 +294,24 @@ fn a_prompt_template_that_is_wrong() {
     arguments.extend(["--prompt", "prompt.md"]);
     insta::assert_snapshot!(place.run(&arguments).all());
 }
+
+#[test]
+fn a_status_that_is_none_and_a_run_that_is_not_there() {
+    let place = Place::new();
+    place.write("d.jsonl", format!("{ROW}\n"));
+    let select = |status: &str| {
+        let said = place.run(&[
+            "run",
+            "--dataset",
+            "d.jsonl",
+            "--model",
+            "script:s",
+            "--where-status",
+            status,
+        ]);
+        said.all()
+    };
+    assert!(select("unresolved").contains("names no run"));
+    assert!(select("resolvd@runs/x").contains("\"resolvd\" is no status"));
+    assert!(select("resolved@runs/x").contains("runs/x"));
+}

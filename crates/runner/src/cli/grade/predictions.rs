@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
-use dataset::{LoadOptions, Row};
+use dataset::{Row, Selection};
 use schema::{InstanceId, Prediction};
 
 use crate::batch::Batch;
@@ -12,6 +12,7 @@ use crate::cli::arguments::{Grade, Once};
 use crate::cli::error::Error;
 use crate::cli::resolve::{self, Solver};
 use crate::cli::run::{self, Directory};
+use crate::cli::source::Source;
 use crate::clock;
 use crate::exit::Exit;
 use crate::layers::{Options, Resolved};
@@ -39,17 +40,20 @@ pub(super) async fn grade(
             "name it with --dataset",
         ));
     };
-    let load = LoadOptions {
-        wanted: resolve::wanted(&options.selection),
-        ..LoadOptions::default()
-    };
-    let all = dataset::load(dataset, &load)?.rows;
+    let source = Source::find(dataset, &options.selection, printer).await?;
+    let all = source.all_of(|_| true)?;
     let given = given(target, &all)?;
     let model = predictions::model(target, &given.predictions)?;
     let known = ids(&all);
-    let mut rows = resolve::selection(&options.selection)?.apply(all)?;
-    let (predictions, findings) =
-        narrowed(command, &model, options, given.predictions, &known, &rows)?;
+    let mut rows = source.selection().apply(all)?;
+    let (predictions, findings) = narrowed(
+        command,
+        &model,
+        source.selection(),
+        given.predictions,
+        &known,
+        &rows,
+    )?;
     for (finding, ids) in &findings {
         printer.warn(&finding.line(ids, rows.len()));
     }
@@ -60,6 +64,7 @@ pub(super) async fn grade(
     let run = RunDirectory::new(directory.path());
     let settled = resolve::settle(resolved, options, &Once::default(), Solver::Named(&model))?;
     let mut settings = settled.at(directory.path().to_owned());
+    source.record(&mut settings.operation);
     if run.read_run_file()?.is_some() {
         settings.operation.resume = ResumeMode::Restart;
     }
@@ -98,12 +103,12 @@ fn given(target: &Path, rows: &[Row]) -> Result<Submission, Error> {
 fn narrowed(
     command: &Grade,
     model: &str,
-    options: &Options,
+    selection: &Selection,
     given: Vec<Given>,
     known: &[InstanceId],
     rows: &[Row],
 ) -> Result<(Vec<Prediction>, Findings), Error> {
-    if resolve::selection(&options.selection)?.takes_all() {
+    if selection.takes_all() {
         predictions::check_known(&given, known)?;
     }
     let selected = ids(rows);

@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use dataset::{LoadOptions, Row};
-
 use crate::cli::arguments::Replay;
 use crate::cli::error::Error;
-use crate::cli::resolve;
+use crate::cli::source::Source;
 use crate::layers::Options;
 use crate::replay::Recording;
 use crate::store::RunDirectory;
+use crate::ui::Printer;
 
 /// The repository of a recording, and the commit that it started from.
 pub(super) fn repository(
     command: &Replay,
     options: &Options,
     recording: &Recording,
+    printer: &Printer,
 ) -> Result<(PathBuf, Option<String>), Error> {
     let recorded = &recording.trajectory.header.start_commit;
     let recorded = (!recorded.is_empty()).then(|| recorded.clone());
@@ -37,20 +37,15 @@ pub(super) fn repository(
         }
     };
     let id = &recording.trajectory.header.instance_id;
-    let selection = dataset::Selection {
-        ids: vec![id.to_string()],
-        ..dataset::Selection::default()
-    };
-    let rows: Vec<Row> =
-        dataset::load_selected(&dataset, &LoadOptions::default(), &selection)?.rows;
+    let source = Source::find_now(&dataset, &options.selection, printer)?;
+    let rows = source.all_of(|row| row.instance.id == *id)?;
     let Some(row) = rows.first() else {
         return Err(Error::usage(
             format!("no row for {id}"),
             "name another --dataset",
         ));
     };
-    let directory = resolve::directory_of(Some(&dataset));
-    let path = dataset::repository_path(row, &directory, repos.as_deref())?;
+    let path = dataset::repository_path(row, source.directory(), repos.as_deref())?;
     Ok((path, row.instance.base_commit.clone().or(recorded)))
 }
 

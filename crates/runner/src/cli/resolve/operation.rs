@@ -40,6 +40,8 @@ pub(super) fn operation(
     Ok(Operation {
         dataset: selection.dataset.clone(),
         dataset_directory: directory_of(selection.dataset.as_deref()),
+        split: selection.split.clone(),
+        subset: selection.subset.clone(),
         repositories: selection.repos.clone(),
         scratch: sandbox.scratch.clone(),
         keep_sandbox: match set("keep_sandbox", keeping.keep_sandbox)? {

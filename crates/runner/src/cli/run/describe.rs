@@ -2,41 +2,85 @@
 
 use dataset::Row;
 use dataset::images::Image;
+use schema::grading::{EvalType, Provenance};
 use serde_json::{Value, json};
 
-use super::{Error, Work};
-use crate::batch::image_of;
+use super::Error;
+use crate::batch::{image_of, preview};
 use crate::error::chain;
-use crate::plan::{Job, Plan};
+use crate::plan::{Job, Plan, PlanRow};
 use crate::rules;
+use crate::settings::RunSettings;
 use crate::ui;
+
+/// What a dry run keeps of a row: nothing large, so that datasets of any size can be looked at.
+pub(super) struct Sketch {
+    row: PlanRow,
+    image: Result<Option<Image>, crate::error::Error>,
+    /// How it would be graded, or why it cannot be.
+    grading: Result<Graded, grade::SpecError>,
+}
+
+/// How an instance would be graded.
+struct Graded {
+    log_parser: String,
+    eval_type: EvalType,
+    provenance: Provenance,
+}
 
 /// An attempt that would be made.
 struct Attempt<'a> {
     job: &'a Job,
-    image: Option<Image>,
-    /// How it would be graded, or why it cannot be.
-    grading: Result<grade::Resolved, grade::SpecError>,
+    image: Option<&'a Image>,
+    grading: &'a Result<Graded, grade::SpecError>,
+}
+
+/// Makes sketches of the rows of a run with these settings.
+pub(super) fn sketcher(settings: &RunSettings) -> Result<impl Fn(Row) -> Sketch, Error> {
+    let rules = rules::read(settings.operation.repository_rules.as_deref())?;
+    Ok(move |row: Row| Sketch {
+        image: image_of(settings, &row),
+        grading: grade::resolve(&row.instance, &row.answer, &rules).map(|resolved| Graded {
+            log_parser: resolved.spec.log_parser,
+            eval_type: resolved.spec.eval_type,
+            provenance: resolved.provenance,
+        }),
+        row: PlanRow {
+            id: row.instance.id,
+            sha256: row.sha256,
+        },
+    })
 }
 
 /// One object, or lines for people.
-pub(super) fn describe(work: &Work, plan: &Plan, as_json: bool) -> Result<String, Error> {
-    let rules = rules::read(work.settings.operation.repository_rules.as_deref())?;
+pub(super) fn describe(
+    settings: &RunSettings,
+    sketches: Vec<Sketch>,
+    as_json: bool,
+) -> Result<String, Error> {
+    let mut rows = Vec::new();
+    let mut parts = Vec::new();
+    for sketch in sketches {
+        rows.push(sketch.row);
+        parts.push((sketch.image?, sketch.grading));
+    }
+    let plan = preview(settings, &rows)?;
     let attempts = plan.jobs.iter().filter_map(|job| {
-        let row = work.rows.get(job.row)?;
-        Some(attempt(work, job, row, &rules))
+        let (image, grading) = parts.get(job.row)?;
+        let image = image.as_ref();
+        Some(Attempt {
+            job,
+            image,
+            grading,
+        })
     });
     if as_json {
-        let attempts = attempts
-            .map(|attempt| Ok(attempt?.json()))
-            .collect::<Result<Vec<_>, Error>>()?;
-        return Ok(format!("{:#}", object(work, plan, &attempts)));
+        let attempts: Vec<Value> = attempts.map(|attempt| attempt.json()).collect();
+        return Ok(format!("{:#}", object(settings, &plan, &attempts)));
     }
-    let graded = work.settings.operation.grade;
-    let mut lines = vec![head(work, plan)];
-    for attempt in attempts {
-        lines.push(attempt?.line(graded));
-    }
+    let graded = settings.operation.grade;
+    let mut lines = vec![head(settings, &plan)];
+    lines.extend(attempts.map(|attempt| attempt.line(graded)));
     if !plan.gradings.is_empty() {
         lines.push(format!(
             "would grade {}",
@@ -46,24 +90,12 @@ pub(super) fn describe(work: &Work, plan: &Plan, as_json: bool) -> Result<String
     Ok(lines.join("\n"))
 }
 
-fn attempt<'a>(
-    work: &Work,
-    job: &'a Job,
-    row: &Row,
-    rules: &grade::Rules,
-) -> Result<Attempt<'a>, Error> {
-    Ok(Attempt {
-        job,
-        image: image_of(&work.settings, row)?,
-        grading: grade::resolve(&row.instance, &row.answer, rules),
-    })
-}
-
-fn object(work: &Work, plan: &Plan, attempts: &[Value]) -> Value {
+fn object(settings: &RunSettings, plan: &Plan, attempts: &[Value]) -> Value {
     let reasons = plan.reasons();
     let named = reasons.iter().map(|(reason, count)| (reason.name(), count));
     json!({
-        "run_directory": work.settings.run_directory,
+        "run_directory": settings.run_directory,
+        "dataset": settings.operation.dataset,
         "done": plan.done,
         "gradings": plan.gradings.len(),
         "reasons": named.collect::<std::collections::BTreeMap<_, _>>(),
@@ -71,7 +103,7 @@ fn object(work: &Work, plan: &Plan, attempts: &[Value]) -> Value {
     })
 }
 
-fn head(work: &Work, plan: &Plan) -> String {
+fn head(settings: &RunSettings, plan: &Plan) -> String {
     let reasons = plan.reasons();
     let named: Vec<String> = reasons
         .iter()
@@ -80,7 +112,7 @@ fn head(work: &Work, plan: &Plan) -> String {
     format!(
         "would make {} in {}{}; {} done",
         ui::count(plan.jobs.len(), "attempt"),
-        work.settings.run_directory.display(),
+        settings.run_directory.display(),
         if named.is_empty() {
             String::new()
         } else {
@@ -95,9 +127,9 @@ impl Attempt<'_> {
         let grading = match &self.grading {
             Ok(resolved) => json!({
                 "eval_script_origin": resolved.provenance.eval_script.to_string(),
-                "log_parser": resolved.spec.log_parser,
+                "log_parser": resolved.log_parser,
                 "log_parser_origin": resolved.provenance.log_parser.to_string(),
-                "eval_type": resolved.spec.eval_type,
+                "eval_type": resolved.eval_type,
                 "eval_type_origin": resolved.provenance.eval_type.to_string(),
             }),
             Err(error) => json!({ "error": chain(error) }),
@@ -119,10 +151,10 @@ impl Attempt<'_> {
         let grading = match &self.grading {
             _ if !graded => String::new(),
             Ok(resolved) => {
-                let (spec, provenance) = (&resolved.spec, &resolved.provenance);
+                let provenance = &resolved.provenance;
                 format!(
                     ", script {}, parser {} {}",
-                    provenance.eval_script, spec.log_parser, provenance.log_parser
+                    provenance.eval_script, resolved.log_parser, provenance.log_parser
                 )
             }
             Err(error) => format!(", not graded: {}", chain(error)),

@@ -12,7 +12,8 @@ use crate::layers::values::one_or_many;
 #[command(next_help_heading = "Dataset and selection")]
 #[serde(default)]
 pub struct Selection {
-    /// Dataset of issues: a file (JSON, JSON Lines, CSV, Parquet, Arrow; also gzip, Zstandard), a directory, or `-`
+    /// Dataset of issues: a file (JSON, JSON Lines, CSV, Parquet, Arrow; also gzip, Zstandard), a directory, `-`, or a dataset
+    /// of the hub: ORG/NAME[@REVISION], lite, verified, full, multimodal, multilingual
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataset: Option<PathBuf>,
@@ -24,6 +25,10 @@ pub struct Selection {
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subset: Option<String>,
+    /// Take a dataset of the hub as the cache holds it, without asking the hub
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offline: Option<bool>,
     /// Directory of repositories named `<owner>__<name>`, for rows without `repo_path`
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +59,13 @@ pub struct Selection {
         deserialize_with = "one_or_many"
     )]
     pub repository: Option<Vec<String>>,
+    /// Only the instances of which this became in an earlier run: STATUS[,STATUS]@RUN, such as `unresolved,empty@runs/x`
+    #[arg(long, value_name = "STATUS@RUN")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub where_status: Option<Vec<String>>,
     /// Python slice over what is left: `10`, `5:20`, `::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
