@@ -1,4 +1,4 @@
-//! The search tool where different programs do the work: with git, with GNU's grep, with BusyBox's, and with neither.
+//! The search tool where different programs do the work: with git, with GNU's grep, with `BusyBox`'s, and with neither.
 
 use serde_json::{Value, json};
 
