@@ -37,6 +37,14 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory with more files than any dataset has.
+    #[error("directory {} holds more than {most} files", path.display())]
+    TooManyFiles {
+        /// The directory.
+        path: PathBuf,
+        /// How many are looked at.
+        most: usize,
+    },
     /// Files of one split in several formats.
     #[error("split {split:?} of dataset {} comes in several formats: {}", path.display(), files.join(", "))]
     MixedFormats {
@@ -386,6 +394,7 @@ impl Error {
             Self::Hub(error) => error.hints(),
             Self::Terminal => vec!["pipe the rows in, or name a file".into()],
             Self::NoData { .. } => vec!["a directory holds .json, .jsonl, .csv, .parquet or .arrow files, below `data` or a subset's name, or what save_to_disk wrote".into()],
+            Self::TooManyFiles { .. } => vec!["name the dataset's own directory, or the one file that is meant".into()],
             Self::MixedFormats { .. } => vec!["name the one file that is meant, or move the others away".into()],
             Self::Shards { .. } => vec!["get the dataset again whole: parts are numbered from 00000".into()],
             Self::Saved { .. } => vec!["save the dataset again with save_to_disk, or name its files themselves".into()],

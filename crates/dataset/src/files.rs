@@ -137,7 +137,14 @@ pub(crate) fn of_choice(shown: &Path, root: &Path, choice: Choice) -> Located {
 }
 
 /// The files below `root`, by their paths relative to it, in order.
+///
+/// # Errors
+/// When a directory cannot be read, or there are more than any dataset has.
 pub(crate) fn listed(root: &Path) -> Result<Vec<String>, Error> {
+    listed_up_to(root, MAX_LISTED)
+}
+
+fn listed_up_to(root: &Path, most: usize) -> Result<Vec<String>, Error> {
     let mut found = BTreeSet::new();
     let mut waiting = vec![(root.to_owned(), String::new(), 0)];
     while let Some((directory, prefix, depth)) = waiting.pop() {
@@ -150,7 +157,7 @@ pub(crate) fn listed(root: &Path) -> Result<Vec<String>, Error> {
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            if name.starts_with('.') || found.len() >= MAX_LISTED {
+            if name.starts_with('.') {
                 continue;
             }
             // A link counts as what it leads to: in the hub's cache every file is one.
@@ -159,6 +166,12 @@ pub(crate) fn listed(root: &Path) -> Result<Vec<String>, Error> {
             };
             let relative = format!("{prefix}{name}");
             if metadata.is_file() {
+                if found.len() >= most {
+                    return Err(Error::TooManyFiles {
+                        path: root.into(),
+                        most,
+                    });
+                }
                 found.insert(relative);
             } else if metadata.is_dir() && depth + 1 < MAX_DEPTH && !entry.path().is_symlink() {
                 waiting.push((entry.path(), format!("{relative}/"), depth + 1));
@@ -192,5 +205,25 @@ fn directory_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.into(),
         _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_files_than_are_looked_at_are_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("data")).unwrap();
+        for name in ["a.json", "data/b.json", ".hidden"] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let listed = |most| listed_up_to(directory.path(), most);
+        assert_eq!(listed(2).unwrap(), ["a.json", "data/b.json"]);
+        assert!(matches!(
+            listed(1),
+            Err(Error::TooManyFiles { most: 1, .. })
+        ));
     }
 }

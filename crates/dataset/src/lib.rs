@@ -24,6 +24,7 @@ mod location;
 mod pictures;
 mod position;
 mod python;
+mod quotes;
 mod repository;
 mod row;
 mod rows;

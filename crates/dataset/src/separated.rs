@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::compression::Input;
 use crate::error::Error;
 use crate::location::Location;
+use crate::quotes::Quotes;
 use crate::source::{Place, RawRow};
 
 /// The rows of a table.
@@ -42,7 +43,7 @@ impl Separated {
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
-            .from_reader(Metered::new(input));
+            .from_reader(Metered::new(input, delimiter));
         let mut table = Self {
             reader,
             header: Vec::new(),
@@ -174,8 +175,7 @@ fn fields(count: usize) -> String {
 struct Metered {
     input: Input,
     left: usize,
-    quotes: u64,
-    last: u8,
+    quotes: Quotes,
     ended: bool,
 }
 
@@ -185,12 +185,11 @@ struct Metered {
 struct Spent;
 
 impl Metered {
-    fn new(input: Input) -> Self {
+    fn new(input: Input, delimiter: u8) -> Self {
         Self {
             input,
             left: 0,
-            quotes: 0,
-            last: b'\n',
+            quotes: Quotes::new(delimiter),
             ended: false,
         }
     }
@@ -200,9 +199,9 @@ impl Metered {
         self.left = limit.saturating_mul(2).saturating_add(64 << 10);
     }
 
-    /// Quotes come in pairs; a file that ends without a line end and with one too many was cut.
+    /// Whether the file has ended where no record can: it was cut, perhaps at the end of a line of a longer text.
     fn ends_inside_quotes(&self) -> bool {
-        self.ended && self.quotes % 2 == 1 && self.last != b'\n'
+        self.ended && self.quotes.are_open()
     }
 }
 
@@ -217,8 +216,7 @@ impl Read for Metered {
         let taken = part.get(..count).unwrap_or_default();
         self.left -= count;
         self.ended = count == 0;
-        self.quotes += memchr::memchr_iter(b'"', taken).count() as u64;
-        self.last = taken.last().copied().unwrap_or(self.last);
+        self.quotes.follow(taken);
         Ok(count)
     }
 }

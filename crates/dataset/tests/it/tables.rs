@@ -78,6 +78,10 @@ fn broken_tables_name_the_line() {
             "line 3: the file ends inside a quoted field",
         ),
         (
+            format!("{start}b,o/r,x,1,[],\"the patch stops at\na line's end\n"),
+            "line 3: the file ends inside a quoted field",
+        ),
+        (
             "a,b,a\n1,2,3\n".to_owned(),
             "line 1: the header names \"a\" twice",
         ),

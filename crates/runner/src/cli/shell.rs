@@ -1,5 +1,6 @@
 //! `runner shell`.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -123,12 +124,25 @@ fn find<'a>(kept: &'a [Kept], name: &str, run: &RunDirectory) -> Result<&'a Kept
     Err(Error::usage(message, hint))
 }
 
-async fn backend(name: &str, root: &Path) -> Result<Arc<dyn Backend>, Error> {
-    let engine = match name {
+async fn backend(kept: &Kept, root: &Path) -> Result<Arc<dyn Backend>, Error> {
+    let engine = match kept.backend.as_str() {
         "docker" => Engine::Usual,
         "podman" => Engine::Podman,
-        // What they need is kept with the place.
-        _ => return Ok(Arc::new(Local::new(HostSettings::new(root))?)),
+        "local" | "bubblewrap" => {
+            // What the directories of others say would run here, with this user's rights.
+            refuse_others(root)?;
+            // What they need is kept with the place.
+            return Ok(Arc::new(Local::new(HostSettings::new(root))?));
+        }
+        other => {
+            let (name, place) = (escape::short(other, 80), escape::short(&kept.place.0, 80));
+            return Err(Error::usage(
+                format!(
+                    "the sandbox {place} is said to be of the backend {name}, which there is not"
+                ),
+                "use the version that wrote the run, and see that journal.jsonl is whole",
+            ));
+        }
     };
     let settings = DockerSettings {
         engine,
@@ -137,11 +151,29 @@ async fn backend(name: &str, root: &Path) -> Result<Arc<dyn Backend>, Error> {
     Ok(Arc::new(Docker::connect(settings).await?))
 }
 
+/// Refuses a directory that is there and belongs to another user.
+fn refuse_others(directory: &Path) -> Result<(), Error> {
+    let Ok(found) = std::fs::metadata(directory) else {
+        return Ok(());
+    };
+    if found.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!(
+            "`{}` belongs to another user (uid {}), whose sandboxes run programs of theirs as you",
+            directory.display(),
+            found.uid()
+        ),
+        "open the shell as that user, or name a directory of your own with --scratch",
+    ))
+}
+
 /// A line for each, and whether it is still there.
 async fn list(kept: &[Kept], root: &Path, printer: &Printer) -> Result<Exit, Error> {
     let mut found = Vec::new();
     for one in kept {
-        let there = backend(&one.backend, root).await?.has(&one.place).await?;
+        let there = backend(one, root).await?.has(&one.place).await?;
         found.push((one, there));
     }
     if printer.is_json() {
@@ -175,7 +207,7 @@ async fn enter(kept: &Kept, root: &Path) -> Result<Exit, Error> {
             "start it at a terminal, its input and output not redirected",
         ));
     }
-    let backend = backend(&kept.backend, root).await?;
+    let backend = backend(kept, root).await?;
     if !backend.has(&kept.place).await? {
         return Err(Error::usage(
             format!(

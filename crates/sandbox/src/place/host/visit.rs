@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::pin::Pin;
@@ -72,7 +73,12 @@ pub(super) fn remember(place: &HostPlace) -> io::Result<()> {
 
 /// Opens a shell in a kept place.
 pub(super) fn open(directory: &Path, visit: &Visit) -> io::Result<Terminal> {
-    let kept = std::fs::read(directory.join(PRIVATE).join(FILE))?;
+    let private = directory.join(PRIVATE);
+    let file = private.join(FILE);
+    for path in [directory, &private, &file] {
+        refuse_others(path)?;
+    }
+    let kept = std::fs::read(file)?;
     let kept: Kept = serde_json::from_slice(&kept)?;
     let (pty, pts) = pty_process::open().map_err(io::Error::other)?;
     pty.resize(pty_process::Size::new(visit.size.rows, visit.size.columns))
@@ -110,6 +116,18 @@ pub(super) fn open(directory: &Path, visit: &Visit) -> io::Result<Terminal> {
             }
         }),
     })
+}
+
+/// What another user wrote down would be started with this one's rights.
+fn refuse_others(path: &Path) -> io::Result<()> {
+    let owner = std::fs::symlink_metadata(path)?.uid();
+    if owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("`{}` belongs to another user (uid {owner})", path.display()),
+    ))
 }
 
 fn code(status: ExitStatus) -> Option<i32> {
