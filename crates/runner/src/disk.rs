@@ -176,13 +176,15 @@ impl DiskGate {
             .await
     }
 
-    /// Removes one image that nobody needs, however full the disk is; whether there was one.
-    pub async fn evict(&self, reports: &Reports) -> bool {
+    /// Removes one image that nobody needs from `backend`, whose disk had no room for another, however full it is; whether there was one.
+    pub async fn evict(&self, backend: &dyn Backend, reports: &Reports) -> bool {
         let Some(evictor) = &self.evictor else {
             return false;
         };
         let _turn = evictor.turn.lock().await;
-        evictor.remove_one(reports, |_| true).await
+        evictor
+            .remove_one(reports, |one| std::ptr::addr_eq(one, backend))
+            .await
     }
 
     fn full(&self) -> Option<Full> {

@@ -266,9 +266,11 @@ impl Context {
         place: &PlaceSpec,
         reports: &Reports,
     ) -> Result<(), sandbox::Error> {
+        let backend = self.backend(entry);
         loop {
-            match self.backend(entry).prepare(place).await {
-                Err(sandbox::Error::Disk { .. }) if self.disk.evict(reports).await => {}
+            match backend.prepare(place).await {
+                Err(sandbox::Error::Disk { .. })
+                    if self.disk.evict(backend.as_ref(), reports).await => {}
                 done => return done,
             }
         }
