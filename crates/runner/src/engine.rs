@@ -19,9 +19,13 @@ pub async fn watch(mut engine: EngineWatch, wait: Duration, reports: Reports) {
                 wait.as_secs()
             ))
             .await;
-        match timeout(wait, back(&mut engine)).await {
+        match timeout(wait, answers(&mut engine)).await {
             Ok(true) => {
                 let seconds = started.elapsed().as_secs();
+                // What is removed before starts go on takes its own time; an engine that goes away meanwhile is told of anew.
+                if !settled(&mut engine).await {
+                    continue;
+                }
                 reports
                     .warn(format!(
                         "{name} answers again after {seconds} s: instances start, and those that it lost are tried again"
@@ -40,22 +44,32 @@ pub async fn watch(mut engine: EngineWatch, wait: Duration, reports: Reports) {
 
 /// Waits until the engine is away; says why.
 async fn away(engine: &mut EngineWatch) -> Result<String, tokio::sync::watch::error::RecvError> {
-    let state = engine.state.wait_for(|state| state.away.is_some()).await?;
-    Ok(state.away.clone().unwrap_or_default())
+    let state = engine
+        .state
+        .wait_for(|state| state.problem().is_some())
+        .await?;
+    Ok(state.problem().unwrap_or_default().to_owned())
 }
 
-/// Waits until the engine is there; whether anybody still knows.
-async fn back(engine: &mut EngineWatch) -> bool {
-    let state = engine.state.wait_for(|state| state.away.is_none()).await;
-    state.is_ok()
+/// Waits until the engine answers; whether anybody still knows.
+async fn answers(engine: &mut EngineWatch) -> bool {
+    let state = engine.state.wait_for(|state| state.problem().is_none());
+    state.await.is_ok()
 }
 
-/// Waits until the backend's engine answers; how many times it went away until now.
+/// Waits until an engine that answers is ready, or is away again; whether it is ready.
+async fn settled(engine: &mut EngineWatch) -> bool {
+    let settled = |state: &EngineState| state.is_ready() || state.problem().is_some();
+    let state = engine.state.wait_for(settled).await;
+    state.is_ok_and(|state| state.is_ready())
+}
+
+/// Waits until the backend's engine is ready; how many times it went away until now.
 pub async fn up(backend: &dyn Backend) -> u64 {
     let Some(mut engine) = backend.engine() else {
         return 0;
     };
-    let state = engine.state.wait_for(|state| state.away.is_none()).await;
+    let state = engine.state.wait_for(EngineState::is_ready).await;
     state.map_or(0, |state| state.outages)
 }
 

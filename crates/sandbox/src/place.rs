@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
-pub use self::engine::{EngineState, EngineWatch};
+pub use self::engine::{EngineCondition, EngineState, EngineWatch};
 use self::terminal::{Terminal, Visit};
 use crate::error::Error;
 use crate::limits::{Applied, Limits, Network};

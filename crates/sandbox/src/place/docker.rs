@@ -23,6 +23,7 @@ mod inventory;
 mod labels;
 mod leftovers;
 mod limits;
+mod living;
 mod memory;
 mod podman;
 mod progress;
@@ -37,7 +38,7 @@ mod visit;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bollard::models::SystemInfo;
@@ -62,6 +63,7 @@ use self::forsaken::Forsaken;
 use self::health::{Health, Watch};
 use self::image::{Image, Images, Source};
 use self::limits::Plan;
+use self::living::{Alive, Known, Living};
 use self::memory::Kills;
 use self::podman::Shortcomings;
 use self::sweeps::Sweeps;
@@ -140,6 +142,8 @@ pub struct Docker {
     processors: Option<f64>,
     platform: String,
     images: Images,
+    /// Directory where it is remembered what was pulled.
+    pulled: PathBuf,
     kills: Arc<Kills>,
     health: Arc<Health>,
     forsaken: Arc<Forsaken>,
@@ -147,14 +151,7 @@ pub struct Docker {
     storage: Option<PathBuf>,
     starts: Semaphore,
     removals: Semaphore,
-    alive: Mutex<HashMap<PlaceId, Known>>,
-}
-
-/// A container of this process, whether anybody still uses it or not.
-struct Known {
-    place: Weak<Container>,
-    number: String,
-    private: PathBuf,
+    alive: Arc<Alive>,
 }
 
 impl Docker {
@@ -189,6 +186,7 @@ impl Docker {
         let processors = info.ncpu.and_then(|number| i32::try_from(number).ok());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let platform = settings.platform.clone().unwrap_or_else(|| platform(info));
+        let pulled = pulls::directory(&settings.root, info);
         let images = Images::new(Source {
             docker: engine.clone(),
             policy: settings.pull,
@@ -200,16 +198,18 @@ impl Docker {
             default_registry: info.index_server_address.clone().unwrap_or_default(),
             turns: Arc::new(Semaphore::new(settings.pulls.max(1))),
             pulls: Pulls::default(),
-            pulled: settings.root.join(pulls::DIRECTORY),
+            pulled: pulled.clone(),
         });
         let health = Arc::new(Health::new(engine.clone(), address));
-        let (kills, forsaken) = <(Arc<Kills>, Arc<Forsaken>)>::default();
+        let (kills, forsaken, alive) = <(Arc<Kills>, Arc<Forsaken>, Arc<Alive>)>::default();
         Self {
             images,
+            pulled,
             _watch: Watch::start(
                 Arc::clone(&health),
                 Arc::clone(&kills),
                 Arc::clone(&forsaken),
+                Living::new(engine.clone(), Arc::clone(&alive)),
             ),
             kills,
             health,
@@ -226,7 +226,7 @@ impl Docker {
             settings,
             starts: Semaphore::new(cores),
             removals: Semaphore::new(REMOVALS),
-            alive: Mutex::default(),
+            alive,
         }
     }
 
@@ -284,7 +284,7 @@ impl Docker {
         if made.is_err() {
             let _ = removal::remove_tree(&private);
             if let Err(left) = self.delete(&id, &id.0, Instant::now() + CLEAN).await {
-                self.forsaken.add(&id.0);
+                self.forsaken.add(&id.0, &id.0);
                 tracing::warn!(container = id.0, error = %left, "a container that failed to start was not removed");
             }
         }
@@ -518,10 +518,7 @@ impl Backend for Docker {
     }
 
     fn tidy(&self, deadline: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(
-            self.forsaken
-                .remove_until(&self.engine, Instant::now() + deadline),
-        )
+        Box::pin(self.forsaken.remove_within(&self.engine, deadline))
     }
 
     fn start<'a>(

@@ -7,8 +7,41 @@ use tokio::sync::watch;
 pub struct EngineState {
     /// How many times it went away since the backend was made.
     pub outages: u64,
+    /// Whether it can be used now.
+    pub condition: EngineCondition,
+}
+
+/// Whether an engine can be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum EngineCondition {
+    /// It answers.
+    #[default]
+    Ready,
+    /// It answers again, and what was left in it is being removed: nothing should start yet.
+    Cleaning,
+    /// It does not answer.
+    Away {
+        /// Why, in one line.
+        problem: String,
+    },
+}
+
+impl EngineState {
     /// What keeps it from answering now, in one line; `None` while it answers.
-    pub away: Option<String>,
+    pub fn problem(&self) -> Option<&str> {
+        match &self.condition {
+            EngineCondition::Ready | EngineCondition::Cleaning => None,
+            EngineCondition::Away { problem } => Some(problem),
+        }
+    }
+
+    /// Whether things may start in it.
+    pub fn is_ready(&self) -> bool {
+        match &self.condition {
+            EngineCondition::Ready => true,
+            EngineCondition::Cleaning | EngineCondition::Away { .. } => false,
+        }
+    }
 }
 
 /// An engine that others can be told about.

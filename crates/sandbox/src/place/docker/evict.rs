@@ -19,10 +19,13 @@ impl Docker {
             return Ok(None);
         }
         let needed: HashSet<String> = needed.iter().map(|name| pulls::full(name)).collect();
-        let shelf = Shelf::new(self.engine.clone(), &self.settings.root);
-        let directory = self.settings.root.join(pulls::DIRECTORY);
+        let shelf = Shelf::new(
+            self.engine.clone(),
+            &self.settings.root,
+            self.pulled.clone(),
+        );
         for stored in shelf.list().await? {
-            let asked_for = pulls::names(&directory, &stored.id);
+            let asked_for = pulls::names(&self.pulled, &stored.id);
             let wanted = asked_for.iter().chain(&stored.names);
             let is_needed = wanted.into_iter().any(|name| needed.contains(name));
             if !stored.pulled || stored.in_use || is_needed || !self.is_ours(&stored).await {
@@ -44,19 +47,15 @@ impl Docker {
         Ok(None)
     }
 
-    /// Whether nobody has pulled or named it since.
+    /// Whether nobody has pulled or named it since. Where the engine does not say, somebody may have.
     async fn is_ours(&self, stored: &StoredImage) -> bool {
         let inspected = self.engine.inspect_image(&stored.id);
         let Ok(found) = call::within(image::ANSWER, inspected).await else {
             return false;
         };
         let tagged = found.metadata.and_then(|metadata| metadata.last_tag_time);
-        let Some(tagged) = tagged else {
-            return true;
-        };
-        let directory = self.settings.root.join(pulls::DIRECTORY);
-        let tagged = tagged.parse::<jiff::Timestamp>().ok();
+        let tagged = tagged.and_then(|tagged| tagged.parse::<jiff::Timestamp>().ok());
         let tagged = tagged.and_then(|tagged| SystemTime::try_from(tagged).ok());
-        tagged.is_some_and(|tagged| !pulls::is_overtaken(&directory, &stored.id, tagged))
+        tagged.is_some_and(|tagged| !pulls::is_overtaken(&self.pulled, &stored.id, tagged))
     }
 }

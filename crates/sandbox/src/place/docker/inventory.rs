@@ -73,7 +73,8 @@ impl Inventory {
         pulls: usize,
     ) -> Result<Self, Error> {
         let (docker, _, info) = connect::ask().await.map_err(connect::ProbeError::failure)?;
-        let shelf = Shelf::new(docker.clone(), root);
+        let pulled = pulls::directory(root, &info);
+        let shelf = Shelf::new(docker.clone(), root, pulled.clone());
         let images = Images::new(Source {
             docker,
             policy: pull,
@@ -82,7 +83,7 @@ impl Inventory {
             default_registry: info.index_server_address.unwrap_or_default(),
             turns: Arc::new(Semaphore::new(pulls.max(1))),
             pulls: Pulls::default(),
-            pulled: root.join(pulls::DIRECTORY),
+            pulled,
         });
         Ok(Self { shelf, images })
     }
@@ -128,11 +129,11 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    pub(super) fn new(docker: bollard::Docker, root: &Path) -> Self {
+    pub(super) fn new(docker: bollard::Docker, root: &Path, pulled: PathBuf) -> Self {
         Self {
             docker,
             used: root.join(USED),
-            pulled: root.join(pulls::DIRECTORY),
+            pulled,
         }
     }
 

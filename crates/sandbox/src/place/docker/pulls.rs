@@ -1,20 +1,38 @@
-//! What this tool pulled: such images may be removed again without asking, since they can be had again, and nobody else wanted them.
+//! What this tool pulled into an engine: such images may be removed again without asking, since they can be had again, and nobody else wanted them.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use bollard::models::SystemInfo;
+use sha2::{Digest as _, Sha256};
 
 use super::image::Image;
 use super::inventory::file_name;
 
-/// Directory below the sandboxes' root: a file for each image, named after it, with the names that were asked for in it, a line each.
-pub(super) const DIRECTORY: &str = "images-pulled";
+/// Directory below the sandboxes' root, with one for each engine: what was pulled into one may be the user's own in another.
+const DIRECTORY: &str = "images-pulled";
 /// Bytes that are read of such a file.
 const READ: u64 = 64 << 10;
 /// How much later than the record of its pull an image's name may have been given: clocks, and a slow disk.
 const LATER: Duration = Duration::from_mins(1);
+
+/// An engine's directory below `root`: a file for each image, named after it, with the names that were asked for in it, a line each.
+///
+/// Engines of one machine may share an identifier, and clones of a machine too; where they keep their images tells them apart. One without an
+/// identifier is known by its machine.
+pub(super) fn directory(root: &Path, info: &SystemInfo) -> PathBuf {
+    let parts = [&info.id, &info.name, &info.docker_root_dir];
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.as_deref().unwrap_or_default());
+        digest.update([0]);
+    }
+    root.join(DIRECTORY)
+        .join(format!("{:x}", digest.finalize()))
+}
 
 /// Remembers a pull. An image that was there `before` under the same name is the user's, and stays so.
 pub(super) fn remember(directory: &Path, name: &str, image: &Image, before: Option<&Image>) {
@@ -65,6 +83,28 @@ pub(super) fn full(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_engine_has_a_record_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let engine = |id: Option<&str>, storage: &str| {
+            let info = SystemInfo {
+                id: id.map(str::to_owned),
+                name: Some("host".to_owned()),
+                docker_root_dir: Some(storage.to_owned()),
+                ..SystemInfo::default()
+            };
+            directory(root.path(), &info)
+        };
+        let one = engine(Some("A"), "/a");
+        fs::create_dir_all(&one).unwrap();
+        fs::write(one.join(file_name("sha256:00")), "c:1\n").unwrap();
+        let ours = |engine: &Path| are_all(engine, "sha256:00", &["c:1".to_owned()]);
+        assert!(ours(&engine(Some("A"), "/a")));
+        assert!(!ours(&engine(Some("B"), "/a")));
+        assert!(!ours(&engine(Some("A"), "/b")));
+        assert!(!ours(&engine(None, "/a")));
+    }
 
     #[test]
     fn an_image_with_a_name_of_the_users_is_not_ours() {

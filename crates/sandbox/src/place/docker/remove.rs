@@ -27,7 +27,7 @@ impl Docker {
         let number = known.as_ref().map_or(&id.0, |known| &known.number);
         let deleted = self.delete_in_turn(id, number, until).await;
         if deleted.is_err() {
-            self.forsaken.add(&id.0);
+            self.forsaken.add(&id.0, number);
         }
         self.kills.forget(&id.0);
         if let Some(container) = container {
@@ -73,39 +73,50 @@ impl Docker {
         }
     }
 
-    /// Forces a container out, with the volumes that its image made, and waits until it is gone.
     pub(super) async fn delete(
         &self,
         id: &PlaceId,
         number: &str,
         until: Instant,
     ) -> Result<(), Error> {
-        let operation = || format!("remove the container {}", id.0);
-        let options = RemoveContainerOptionsBuilder::default()
-            .force(true)
-            .v(true)
-            .build();
-        let remove = call::by(until, self.engine.remove_container(&id.0, Some(options)));
-        match stuck::through(number, Signal::KILL, remove).await {
-            Ok(()) => Ok(()),
-            Err(failure) if failure.status() == Some(404) => Ok(()),
-            // Somebody else is removing it.
-            Err(failure) if failure.status() == Some(409) => self.wait_until_gone(id, until).await,
-            Err(failure) => Err(failure.losing(operation())),
-        }
+        delete(&self.engine, &id.0, number, until).await
     }
+}
 
-    async fn wait_until_gone(&self, id: &PlaceId, until: Instant) -> Result<(), Error> {
-        let operation = || format!("remove the container {}", id.0);
-        loop {
-            let found = self
-                .engine
-                .inspect_container(&id.0, None::<InspectContainerOptions>);
-            match call::by(until, found).await {
-                Err(failure) if failure.status() == Some(404) => return Ok(()),
-                Err(failure) => return Err(failure.losing(operation())),
-                Ok(_) => sleep(Duration::from_millis(20)).await,
-            }
+/// Forces a container out, with the volumes that its image made, and waits until it is gone. `number` is the engine's own identifier.
+pub(super) async fn delete(
+    engine: &bollard::Docker,
+    name: &str,
+    number: &str,
+    until: Instant,
+) -> Result<(), Error> {
+    let operation = || format!("remove the container {name}");
+    let options = RemoveContainerOptionsBuilder::default()
+        .force(true)
+        .v(true)
+        .build();
+    let remove = call::by(until, engine.remove_container(name, Some(options)));
+    match stuck::through(number, Signal::KILL, remove).await {
+        Ok(()) => Ok(()),
+        Err(failure) if failure.status() == Some(404) => Ok(()),
+        // Somebody else is removing it.
+        Err(failure) if failure.status() == Some(409) => wait_until_gone(engine, name, until).await,
+        Err(failure) => Err(failure.losing(operation())),
+    }
+}
+
+async fn wait_until_gone(
+    engine: &bollard::Docker,
+    name: &str,
+    until: Instant,
+) -> Result<(), Error> {
+    let operation = || format!("remove the container {name}");
+    loop {
+        let found = engine.inspect_container(name, None::<InspectContainerOptions>);
+        match call::by(until, found).await {
+            Err(failure) if failure.status() == Some(404) => return Ok(()),
+            Err(failure) => return Err(failure.losing(operation())),
+            Ok(_) => sleep(Duration::from_millis(20)).await,
         }
     }
 }
