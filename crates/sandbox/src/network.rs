@@ -5,6 +5,7 @@ mod frame;
 mod gateway;
 mod probe;
 mod proxy;
+mod queue;
 mod relay;
 mod request;
 mod rule;

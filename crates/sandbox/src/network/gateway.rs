@@ -67,7 +67,10 @@ impl Gateway {
     /// # Errors
     /// When that is no refusal.
     pub(crate) async fn probe(&self, interpreter: Interpreter) -> Result<u16, Error> {
-        probe::refusal(self.place.as_ref(), interpreter, DOOR).await
+        let status = probe::refusal(self.place.as_ref(), interpreter, DOOR).await?;
+        // Nobody inside has asked for it.
+        self.proxy.forgive(probe::NOBODY);
+        Ok(status)
     }
 
     pub(crate) async fn is_open(&self) -> bool {

@@ -22,19 +22,22 @@ const ANSWER: u64 = 4096;
 const INTERFACES: usize = 16;
 
 /// Names the network interfaces, then tries an address of a network that is reserved for documentation (RFC 5737): with a route the packets go
-/// out and no answer comes, without one there is an error. Only bash can try.
+/// out and no answer comes, without one there is an error. Only bash can try, and it says so right before.
 const LOOK: &str = "( while IFS=': ' read -r name bytes rest; do case $bytes in *[!0-9]*|'') ;; *) echo \"interface $name\";; esac; done </proc/net/dev
 [ \"$BASH_VERSION\" ] || exit 0
-if (exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null; then echo connected; else echo unreachable; fi ) 2>/dev/null";
+if (echo trying; exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null; then echo connected; else echo unreachable; fi ) 2>/dev/null";
 
-/// Asks the proxy for a name that can belong to nobody (RFC 6761), and prints the first line of what it says.
+/// A name that can belong to nobody (RFC 6761).
+pub(super) const NOBODY: &str = "sandbox.invalid:9";
+
+/// Asks the proxy for it, and prints the first line of what it says.
 const ASK_PYTHON: &str = "import socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 25)
-s.sendall(b'CONNECT sandbox.invalid:9 HTTP/1.1\\r\\n\\r\\n')
+s.sendall(('CONNECT %s HTTP/1.1\\r\\n\\r\\n' % sys.argv[2]).encode())
 print(s.makefile('rb').readline().decode('latin-1'))";
 const ASK_PERL: &str = "use Socket;
 socket(my $s, PF_INET, SOCK_STREAM, 0) && connect($s, pack_sockaddr_in($ARGV[0], INADDR_LOOPBACK)) or die $!;
-syswrite($s, \"CONNECT sandbox.invalid:9 HTTP/1.1\\r\\n\\r\\n\");
+syswrite($s, \"CONNECT $ARGV[1] HTTP/1.1\\r\\n\\r\\n\");
 print scalar <$s>";
 
 /// What became of a connection to an address outside.
@@ -84,13 +87,22 @@ impl NetworkProbe {
             .take(INTERFACES)
             .map(str::to_owned)
             .collect();
-        self.outside = match (captured.end, said.lines().last()) {
-            (End::TimedOut, _) => Some(Outside::Silent),
-            (_, Some("connected")) => Some(Outside::Connected),
-            (_, Some("unreachable")) => Some(Outside::Unreachable),
-            (_, Some(_) | None) => None,
-        };
+        self.outside = outside(captured.end, said.lines().last())?;
         Ok(())
+    }
+}
+
+/// What became of the connection. A place that is only slow may not even have come to try it.
+fn outside(end: End, last: Option<&str>) -> Result<Option<Outside>, Error> {
+    match (end, last) {
+        (_, Some("connected")) => Ok(Some(Outside::Connected)),
+        (_, Some("unreachable")) => Ok(Some(Outside::Unreachable)),
+        (End::TimedOut, Some("trying")) => Ok(Some(Outside::Silent)),
+        (End::TimedOut, Some(_) | None) => Err(Error::start(
+            "look at the sandbox's networks from inside",
+            format!("nothing was tried within {} s", FAIL.as_secs()),
+        )),
+        (_, Some(_) | None) => Ok(None),
     }
 }
 
@@ -114,7 +126,7 @@ pub(super) async fn refusal(
         arguments: words
             .iter()
             .map(|&word| word.to_owned())
-            .chain([port.to_string()])
+            .chain([port.to_string(), NOBODY.to_owned()])
             .collect(),
         directory: Some(String::from("/")),
         lasting: true,
@@ -138,4 +150,25 @@ pub(super) async fn refusal(
         let said = said.trim().escape_debug().to_string();
         Error::start(operation(), format!("it was to refuse, and said: {said}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_connection_that_was_tried_can_be_silent() {
+        let seen = |end, last| outside(end, Some(last)).unwrap();
+        assert_eq!(seen(End::TimedOut, "trying"), Some(Outside::Silent));
+        assert_eq!(
+            seen(End::TimedOut, "unreachable"),
+            Some(Outside::Unreachable)
+        );
+        assert_eq!(seen(End::Exited(0), "connected"), Some(Outside::Connected));
+        assert_eq!(seen(End::Exited(0), "interface lo"), None);
+        for last in [None, Some("interface lo")] {
+            let slow = outside(End::TimedOut, last).unwrap_err();
+            assert!(matches!(slow, Error::Start { .. }) && !slow.is_hopeless());
+        }
+    }
 }

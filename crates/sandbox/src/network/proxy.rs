@@ -76,6 +76,11 @@ impl Proxy {
         self.traffic.so_far()
     }
 
+    /// Takes a refusal out of the counts.
+    pub(super) fn forgive(&self, target: &str) {
+        self.traffic.forgive(target);
+    }
+
     async fn hold(&self, mut client: Connection) -> io::Result<()> {
         let (request, host) = match self.admitted(&mut client).await {
             Ok(Some(admitted)) => admitted,

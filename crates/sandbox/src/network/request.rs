@@ -26,7 +26,7 @@ const OWN: [&str; 6] = [
 /// A request that names a host.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// As the client wrote it.
+    /// As the client wrote it, without who it says that it is: what is refused gets recorded.
     pub(super) asked: String,
     /// `None` where that is no host and port.
     pub(super) target: Option<Target>,
@@ -88,7 +88,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Unreadable> {
     if method == "CONNECT" {
         let target = path.parse::<Authority>().ok();
         return Ok(Some(Request {
-            asked: path.to_owned(),
+            asked: anonymous(path).to_owned(),
             target: target.and_then(|authority| Target::of(&authority, None)),
             forward: BytesMut::from(rest),
             tunnel: true,
@@ -110,11 +110,16 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Unreadable> {
     }
     let target = Target::of(authority, Some(80));
     Ok(Some(Request {
-        asked: authority.as_str().to_owned(),
+        asked: anonymous(authority.as_str()).to_owned(),
         forward: forwarded(method, &uri, authority, &request, rest),
         target,
         tunnel: false,
     }))
+}
+
+/// Without a user and what they prove themselves by.
+fn anonymous(asked: &str) -> &str {
+    asked.rsplit_once('@').map_or(asked, |(_, host)| host)
 }
 
 /// The request as the host gets it. One for each connection: the next one may be meant for another host.
@@ -196,6 +201,31 @@ mod tests {
         );
         let request = parsed("GET http://a.example HTTP/1.0\r\n\r\n");
         assert!(request.forward.starts_with(b"GET / HTTP/1.0\r\n"));
+    }
+
+    #[test]
+    fn credentials_are_in_nothing_that_is_told_or_recorded() {
+        for line in [
+            "CONNECT user:s3cret@a.example:443",
+            "CONNECT https://user:s3cret@a.example:443",
+            "CONNECT user:s3cret@s3cret@a.example:443",
+            "GET http://user:s3cret@a.example:443/",
+            "GET http://user:s3cret@s3cret@a.example:443/",
+            "GET http://s3cret@a.example:443/",
+        ] {
+            let request = parsed(&format!("{line} HTTP/1.1\r\n\r\n"));
+            assert!(request.target.is_none(), "{line}");
+            assert_eq!(request.asked, "a.example:443", "{line}");
+        }
+        for line in [
+            "GET https://user:s3cret@a.example/",
+            "GET user:s3cret@a.example:80",
+            "GET user:s3cret@a.example:80/b",
+        ] {
+            let parsed = parse(format!("{line} HTTP/1.1\r\n\r\n").as_bytes());
+            let told = format!("{:?}", parsed.unwrap_err());
+            assert!(!told.contains("s3cret"), "{told}");
+        }
     }
 
     #[test]

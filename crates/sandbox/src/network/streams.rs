@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
 use super::frame::{Frame, PIECE, Violation};
+use super::queue::Queue;
 
 /// Bytes that may be under way to one connection, or from it.
 pub(super) const WINDOW: u32 = 256 << 10;
@@ -45,7 +46,7 @@ struct State {
 
 #[derive(Default)]
 struct Flow {
-    incoming: VecDeque<Bytes>,
+    incoming: Queue,
     /// Bytes that the other side may send before it hears more.
     allowance: u32,
     /// Bytes that were read and not yet granted again.
@@ -177,7 +178,7 @@ impl Streams {
         let mut state = self.state();
         match frame {
             Frame::Open(number) => return self.opened(&mut state, number),
-            Frame::Data(number, data) => state.received(number, data)?,
+            Frame::Data(number, data) => state.received(number, &data)?,
             Frame::End(number) => state.change(number, |flow| flow.ended = true),
             Frame::Reset(number) => state.change(number, |flow| {
                 flow.reset = true;
@@ -250,7 +251,7 @@ impl State {
         }
     }
 
-    fn received(&mut self, number: u32, data: Bytes) -> Result<(), Violation> {
+    fn received(&mut self, number: u32, data: &[u8]) -> Result<(), Violation> {
         let Some(flow) = self.flows.get_mut(&number) else {
             return Ok(());
         };
@@ -266,9 +267,7 @@ impl State {
             // Nobody reads it.
             return Ok(());
         }
-        if !data.is_empty() {
-            flow.incoming.push_back(data);
-        }
+        flow.incoming.push(data);
         if let Some(reader) = flow.reader.take() {
             reader.wake();
         }
@@ -312,19 +311,17 @@ impl AsyncRead for Connection {
                     false,
                 );
             }
-            let Some(first) = flow.incoming.front_mut() else {
+            if flow.incoming.is_empty() {
                 if flow.ended {
                     return (Poll::Ready(Ok(())), false);
                 }
                 flow.reader = Some(context.waker().clone());
                 return (Poll::Pending, false);
-            };
+            }
+            let first = flow.incoming.first();
             let length = first.len().min(buffer.remaining());
             buffer.put_slice(&first[..length]);
-            first.advance(length);
-            if first.is_empty() {
-                flow.incoming.pop_front();
-            }
+            flow.incoming.advance(length);
             flow.owed += u32::try_from(length).unwrap_or_default();
             (Poll::Ready(Ok(())), flow.owed >= GRANT && !flow.ended)
         });

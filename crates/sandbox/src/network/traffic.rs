@@ -44,6 +44,18 @@ impl Traffic {
         }
     }
 
+    /// Takes one refusal of a target back.
+    pub(super) fn forgive(&self, target: &str) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        match refused.by_name.get_mut(target) {
+            Some(count) if *count > 1 => *count -= 1,
+            Some(_) => {
+                refused.by_name.remove(target);
+            }
+            None => refused.others = refused.others.saturating_sub(1),
+        }
+    }
+
     /// The counts so far.
     pub(super) fn so_far(&self) -> NetworkUse {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,5 +85,12 @@ mod tests {
         assert_eq!(so_far.refused.len(), NAMES);
         assert_eq!(so_far.refused["0.example:443"], 2);
         assert_eq!(so_far.refused_others, 37);
+        for target in ["0.example:443", "1.example:443", "99.example:443"] {
+            traffic.forgive(target);
+        }
+        let so_far = traffic.so_far();
+        assert_eq!(so_far.refused["0.example:443"], 1);
+        assert!(!so_far.refused.contains_key("1.example:443"));
+        assert_eq!(so_far.refused_others, 36);
     }
 }

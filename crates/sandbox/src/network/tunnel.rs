@@ -21,6 +21,8 @@ const OPEN: Duration = Duration::from_secs(30);
 /// Time between two openings, at first and at most; somebody inside may kill each at once.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The most where even the opening fails: each costs the engine an exec.
+const LONGEST_FAILING: Duration = Duration::from_mins(1);
 /// Bytes that may come before its first words: what else is said is not its own.
 const GREETING: usize = 16 << 10;
 
@@ -167,7 +169,17 @@ enum Closed {
     Said(String),
 }
 
-/// Carries connections, and opens the door again, until the place is gone or somebody stops it.
+/// The time until the next opening, after one that came off or failed.
+fn longer(pause: Duration, failed: bool) -> Duration {
+    let most = if failed {
+        LONGEST_FAILING
+    } else {
+        LONGEST_PAUSE
+    };
+    (pause * 2).min(most)
+}
+
+/// Carries connections, and opens the door again, until the place is gone, nothing in it can listen any more, or somebody stops it.
 async fn keep(door: Door, first: Listener, service: Arc<dyn Service>) {
     let mut listener = Some(first);
     let mut pause = PAUSE;
@@ -189,15 +201,36 @@ async fn keep(door: Door, first: Listener, service: Arc<dyn Service>) {
             }
         }
         sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
         if door.is_gone().await {
             return;
         }
         match door.listen().await {
-            Ok(opened) => listener = Some(opened),
+            Ok(opened) => {
+                listener = Some(opened);
+                pause = longer(pause, false);
+            }
+            Err(error) if error.is_hopeless() => {
+                tracing::info!(sandbox = door.place.id().0, %error, "the way out of a sandbox is closed for good");
+                return;
+            }
             Err(error) => {
+                pause = longer(pause, true);
                 tracing::debug!(sandbox = door.place.id().0, %error, "the way out of a sandbox stays closed");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_door_that_cannot_be_opened_is_tried_ever_more_rarely() {
+        let after = |pause, times, failed| (0..times).fold(pause, |pause, _| longer(pause, failed));
+        assert_eq!(after(PAUSE, 20, false), LONGEST_PAUSE);
+        assert_eq!(after(PAUSE, 5, true), 32 * PAUSE);
+        assert_eq!(after(PAUSE, 20, true), LONGEST_FAILING);
+        assert_eq!(after(LONGEST_FAILING, 1, false), LONGEST_PAUSE);
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::capture::Capture;
+use super::renewal::Turn;
 use super::{Captured, End, RunOptions};
 
 /// Exit codes by which shells say that a program is not there, or cannot be run.
@@ -13,6 +14,7 @@ const NOT_EXECUTABLE: i32 = 126;
 /// The result of a command that could not be run; `said` is what came instead of a shell.
 pub(super) fn captured(
     said: &str,
+    turn: Turn,
     options: &RunOptions,
     spool: &Path,
     elapsed: Duration,
@@ -23,15 +25,20 @@ pub(super) fn captured(
         NOT_FOUND
     };
     let mut capture = Capture::new(options.kept, spool);
-    capture.push(format!("{}\n", told(said)).as_bytes());
+    capture.push(format!("{}\n", told(said, turn)).as_bytes());
     Captured::new(capture.finish(), End::Exited(code), None, elapsed)
 }
 
 /// Text for the model.
-pub(super) fn told(said: &str) -> String {
-    format!(
-        "No shell starts any more in this sandbox, so no command can be run in it: {said}. Its files can still be read and written."
-    )
+pub(super) fn told(said: &str, turn: Turn) -> String {
+    match turn {
+        Turn::First | Turn::Later => format!(
+            "No shell starts any more in this sandbox, so no command can be run in it: {said}. Its files can still be read and written."
+        ),
+        Turn::Again => format!(
+            "No shell could be started in this sandbox just now: {said}. The next command tries again."
+        ),
+    }
 }
 
 /// Whether a command ended as one does that was not there to be run.

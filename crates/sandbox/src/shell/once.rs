@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
 use super::control::{Control, Target};
+use super::renewal::Turn;
 use super::{Captured, End, Means, RunOptions, absent, deadline};
 use crate::error::Error;
 use crate::place::{Channel, Launch, Place};
@@ -64,7 +65,13 @@ pub(crate) async fn run(
     let (since, channel) = match opened.await {
         Ok(opened) => opened,
         Err(Error::NotStarted { said }) => {
-            return Ok(absent::captured(&said, options, &spool, before.elapsed()));
+            return Ok(absent::captured(
+                &said,
+                Turn::Later,
+                options,
+                &spool,
+                before.elapsed(),
+            ));
         }
         Err(error) => return Err(error),
     };

@@ -71,12 +71,14 @@ pub(super) enum Turn {
     #[default]
     First,
     Later,
+    /// It has, and the last one that was asked for said nothing: the machine may only have been slow.
+    Again,
 }
 
 impl Turn {
     fn patience(self) -> Duration {
         match self {
-            Self::First => FIRST,
+            Self::First | Self::Again => FIRST,
             Self::Later => LATER,
         }
     }
@@ -95,6 +97,8 @@ pub(super) enum Arrival {
     Nobody {
         /// What came instead.
         why: String,
+        /// Whether anybody asked for said nothing, so that it may yet come.
+        silent: bool,
     },
 }
 
@@ -136,6 +140,7 @@ pub(super) async fn arrival(
         Sign::Silent | Sign::Ended(_) | Sign::Closed => {
             return Arrival::Nobody {
                 why: sign.explained(),
+                silent: matches!(sign, Sign::Silent),
             };
         }
     }
@@ -143,17 +148,20 @@ pub(super) async fn arrival(
     let lasting = matches!(sign, Sign::Silent);
     connection.plain = true;
     let go = connection.go();
-    let copied = connection.send(&go).await.is_ok()
-        && matches!(
-            self::sign(connection, means, cleared, LATER).await,
-            Sign::Up
-        );
+    let copy = if connection.send(&go).await.is_ok() {
+        self::sign(connection, means, cleared, LATER).await
+    } else {
+        Sign::Closed
+    };
     // One that ends at once costs nothing to try again.
     connection.plain = lasting;
-    if copied {
-        Arrival::Copy { why }
-    } else {
-        Arrival::Nobody { why }
+    match copy {
+        Sign::Up => Arrival::Copy { why },
+        Sign::Silent => Arrival::Nobody { why, silent: true },
+        Sign::Ended(_) | Sign::Closed => Arrival::Nobody {
+            why,
+            silent: lasting,
+        },
     }
 }
 

@@ -94,21 +94,32 @@ impl Shell {
                 let changed = match came {
                     Arrival::Asked => Ok(None),
                     Arrival::Copy { why } => Ok(Some(why)),
-                    Arrival::Nobody { why } => Err(why),
+                    Arrival::Nobody { why, silent } => Err((why, silent)),
                 };
                 match (changed, turn) {
                     (Ok(changed), _) => {
                         slot.turn = Turn::Later;
+                        slot.absent = None;
                         return Ok((connection, changed));
                     }
-                    (Err(why), Turn::First) => Error::lost("start a shell", why),
-                    (Err(said), Turn::Later) => Error::NotStarted { said },
+                    (Err((why, _)), Turn::First) | (Err((why, true)), Turn::Again) => {
+                        Error::lost("start a shell", why)
+                    }
+                    (Err((said, silent)), Turn::Later | Turn::Again) => {
+                        slot.turn = if silent { Turn::Again } else { Turn::Later };
+                        Error::NotStarted { said }
+                    }
                 }
             }
             Err(Error::NotStarted { said }) if turn == Turn::First => {
                 Error::lost("start a shell", said)
             }
-            Err(error) => error,
+            Err(error) => {
+                if matches!(error, Error::NotStarted { .. }) {
+                    slot.turn = Turn::Later;
+                }
+                error
+            }
         };
         Err(self.lost(error).await)
     }

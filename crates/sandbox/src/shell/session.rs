@@ -54,7 +54,7 @@ pub(super) struct Slot {
     pub(super) turn: Turn,
     /// The last command that was seen to its end: its state is restored into the next shell.
     pub(super) saved: Option<u64>,
-    /// What came instead of a shell, where none starts any more.
+    /// What came instead of a shell, where none starts any more; or where none did the last time, while the turn is [`Turn::Again`].
     pub(super) absent: Option<String>,
 }
 
@@ -138,6 +138,7 @@ impl Shell {
                 slot.absent = Some(said.clone());
                 return Ok(absent::captured(
                     &said,
+                    slot.turn,
                     options,
                     &self.spool,
                     started.elapsed(),
@@ -151,6 +152,7 @@ impl Shell {
                 let said = slot.absent.clone().unwrap_or_default();
                 return Ok(absent::captured(
                     &said,
+                    slot.turn,
                     options,
                     &self.spool,
                     started.elapsed(),
@@ -268,7 +270,9 @@ impl Shell {
 
     /// Makes sure of a worker that waits for a request; returns the text for the model when that took a restart.
     async fn ready(&self, slot: &mut Slot) -> Result<Option<String>, Error> {
-        if let Some(said) = slot.absent.clone() {
+        if let Some(said) = slot.absent.clone()
+            && slot.turn != Turn::Again
+        {
             return Err(self.lost(Error::NotStarted { said }).await);
         }
         let Some(since) = slot.busy else {
@@ -329,12 +333,12 @@ impl Shell {
     }
 }
 
-/// The text for the model after a shell's end. That none starts any more is no failure here: what the command printed is still an answer.
+/// The text for the model after a shell's end. That none starts any more, or none answers, is no failure here: what the command printed is still an answer.
 fn noted(slot: &mut Slot, renewed: Result<String, Error>) -> Result<String, Error> {
     match renewed {
         Err(Error::NotStarted { said }) => {
             slot.connection = None;
-            let note = absent::told(&said);
+            let note = absent::told(&said, slot.turn);
             slot.absent = Some(said);
             Ok(note)
         }

@@ -24,6 +24,10 @@ const START: Duration = Duration::from_secs(30);
 const GONE: Duration = Duration::from_secs(3);
 /// How often it is asked.
 const ASK: Duration = Duration::from_millis(5);
+/// Most bytes that may come before the wrapper's first word.
+const GREETING: usize = 64 << 10;
+/// Bytes of them that are told of.
+const TOLD: usize = 1 << 10;
 /// Capacity for its output, in bytes: the engine's frames hold up to 32 KiB.
 const CAPACITY: usize = 64 << 10;
 
@@ -253,6 +257,11 @@ async fn greeting(frames: &mut Frames) -> Result<Greeting, NotStarted> {
                 let said = String::from_utf8_lossy(&early).trim().to_owned();
                 return Err(NotStarted::Said(said));
             }
+        }
+        if early.len() > GREETING {
+            let said = String::from_utf8_lossy(&early[..TOLD]);
+            let said = format!("it printed more than {GREETING} bytes before it began: {said}");
+            return Err(NotStarted::Said(said));
         }
     }
 }

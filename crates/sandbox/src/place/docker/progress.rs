@@ -56,12 +56,14 @@ struct State {
 impl State {
     fn progress(&self, image: &str) -> PullProgress {
         let layers = self.layers.values();
+        // A registry may state any size.
+        let sum = |size: fn(&Layer) -> u64| layers.clone().map(size).fold(0, u64::saturating_add);
         PullProgress {
             image: image.to_owned(),
             phase: self.phase,
-            bytes: layers.clone().map(|layer| layer.bytes).sum(),
-            total: layers.clone().map(|layer| layer.total).sum(),
-            layers_done: layers.filter(|layer| layer.done).count(),
+            bytes: sum(|layer| layer.bytes),
+            total: sum(|layer| layer.total),
+            layers_done: layers.clone().filter(|layer| layer.done).count(),
             layers: self.layers.len(),
             age: self.started.elapsed(),
         }
@@ -204,6 +206,13 @@ mod tests {
         assert_eq!((all[0].bytes, all[0].total), (80, 150));
         assert_eq!((all[0].layers_done, all[0].layers), (1, 3));
         assert_eq!(all[0].phase, PullPhase::Pulling);
+        for id in ["v", "w", "x"] {
+            listed.hear(&line(id, "Downloading", Some((i64::MAX, i64::MAX))));
+        }
+        assert_eq!(
+            (pulls.all()[0].bytes, pulls.all()[0].total),
+            (u64::MAX, u64::MAX)
+        );
         drop(listed);
         assert!(pulls.all().is_empty());
     }
