@@ -128,7 +128,7 @@ async fn backend(kept: &Kept, root: &Path) -> Result<Arc<dyn Backend>, Error> {
     let engine = match kept.backend.as_str() {
         "docker" => Engine::Usual,
         "podman" => Engine::Podman,
-        "local" | "bubblewrap" => {
+        "local" | "bubblewrap" | "apptainer" => {
             // What the directories of others say would run here, with this user's rights.
             refuse_others(root)?;
             // What they need is kept with the place.
