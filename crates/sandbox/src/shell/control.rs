@@ -2,12 +2,10 @@
 //! built-ins, so that it works where no process is free.
 
 use std::io;
-use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
-use futures_util::future::{Either, select};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
@@ -26,12 +24,10 @@ const CROWD: u64 = 48;
 const OPEN: Duration = Duration::from_mins(1);
 /// The same for one that is opened while a command is to be ended: while processes are forked wildly this is slow, and somebody waits.
 const OPEN_AGAIN: Duration = Duration::from_secs(5);
-/// How long it may be silent before another is opened to answer for it: it may have been stopped.
-const PROMPT: Duration = Duration::from_millis(400);
 /// How long it may take over an answer.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Answers "there are some left" before a sweep gives up; each stands for several rounds.
-const SWEEPS: u32 = 60;
+const SWEEPS: u32 = 15;
 /// Longest line that it writes; more is not its own.
 const LINE: usize = 4096;
 
@@ -120,35 +116,6 @@ impl Control {
         }
     }
 
-    /// The shell that is open, or a new one where that does not answer. The old one may only have no time, and a new one no process: the first that
-    /// answers is taken.
-    async fn answering(&self, line: Option<Line>) -> Result<Line, Error> {
-        let Some(mut line) = line else {
-            return self.opened(OPEN_AGAIN).await;
-        };
-        let nothing = Target::default();
-        match timeout(PROMPT, line.asked("now", &nothing)).await {
-            Ok(Ok(_)) => return Ok(line),
-            Ok(Err(_)) => return self.opened(OPEN_AGAIN).await,
-            Err(_) => {}
-        }
-        let number = line.number.to_string();
-        {
-            let opened = pin!(self.opened(OPEN_AGAIN));
-            let old = pin!(timeout(OPEN_AGAIN, line.answer(&number)));
-            match select(opened, old).await {
-                Either::Left((Ok(new), _)) => return Ok(new),
-                Either::Left((Err(error), old)) => match old.await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(_)) | Err(_) => return Err(error),
-                },
-                Either::Right((Ok(Ok(_)), _)) => {}
-                Either::Right((Ok(Err(_)) | Err(_), opened)) => return opened.await,
-            }
-        }
-        Ok(line)
-    }
-
     /// Makes sure that no program is on its way in while everything stands still. It is waited for no longer than for an answer.
     async fn alone(&self) -> Result<Option<OwnedMutexGuard<()>>, Error> {
         let Some(entrance) = self.place.entrance() else {
@@ -166,7 +133,10 @@ impl Control {
     /// Whether a target has so many processes that there may be no room for another. Then they stand still until they are ended.
     pub(crate) async fn is_crowded(&self, target: &Target) -> Result<bool, Error> {
         let mut slot = self.line.lock().await;
-        let mut line = self.answering(slot.take()).await?;
+        let mut line = match slot.take() {
+            Some(line) => line,
+            None => self.opened(OPEN_AGAIN).await?,
+        };
         let alone = self.alone().await?;
         let count = line.number_of("crowd", target).await;
         drop(alone);
@@ -183,7 +153,10 @@ impl Control {
         let mut failed = None;
         for _ in 0..2 {
             // While it works it is not in its place: a future that is dropped takes it along, with answers that nobody waits for.
-            let mut line = self.answering(slot.take()).await?;
+            let mut line = match slot.take() {
+                Some(line) => line,
+                None => self.opened(OPEN_AGAIN).await?,
+            };
             let alone = self.alone().await?;
             let ended = line.end(target).await;
             drop(alone);

@@ -17,7 +17,7 @@ done
 }
 sweep() {
 signal=KILL; r=0
-while [ $r -lt 5 ]; do kill -STOP -1; walk; [ $n = 0 ] && break; r=$((r+1)); done
+while [ $r -lt 20 ]; do kill -STOP -1; walk; [ $n = 0 ] && break; r=$((r+1)); done
 }
 # Stopped first, since a bomb would leave this shell no time.
 look() { kill -STOP -1; signal=0; walk; }
