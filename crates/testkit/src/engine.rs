@@ -124,7 +124,7 @@ impl PrivateEngine {
         }
         if let Some(keys) = &self.options.keys {
             command.arg("--tlsverify");
-            for (flag, name) in [("ca", "ca"), ("cert", "cert"), ("key", "key")] {
+            for (flag, name) in [("cacert", "ca"), ("cert", "cert"), ("key", "key")] {
                 let path = keys.join(format!("{name}.pem"));
                 command.arg(format!("--tls{flag}={}", path.display()));
             }

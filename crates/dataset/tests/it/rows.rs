@@ -182,12 +182,7 @@ fn r2e_gym_rows() {
     assert_rest_kept(
         &raw,
         &row,
-        &[
-            "repo_name",
-            "docker_image",
-            "problem_statement",
-            "expected_output_json",
-        ],
+        &["repo_name", "docker_image", "problem_statement"],
     );
 }
 

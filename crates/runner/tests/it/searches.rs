@@ -73,6 +73,6 @@ fn a_search_finds_the_same_whatever_searches() {
         let mut lines: Vec<&str> = said.lines().collect();
         lines.sort_unstable();
         let sorted = lines.join("\n");
-        assert!(sorted.starts_with(expected), "{image} {prepare}: {said}");
+        assert!(sorted.contains(expected), "{image} {prepare}: {said}");
     }
 }

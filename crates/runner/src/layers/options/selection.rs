@@ -13,7 +13,7 @@ use crate::layers::values::one_or_many;
 #[serde(default)]
 pub struct Selection {
     /// Dataset of issues: a file (JSON, JSON Lines, CSV, Parquet, Arrow; also gzip, Zstandard), a directory, `-`, or a dataset
-    /// of the hub: ORG/NAME[@REVISION], lite, verified, full, multimodal, multilingual
+    /// of the hub: ORG/NAME or ORG/NAME@REVISION, lite, verified, full, multimodal, multilingual
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataset: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub struct Selection {
         deserialize_with = "one_or_many"
     )]
     pub repository: Option<Vec<String>>,
-    /// Only the instances of which this became in an earlier run: STATUS[,STATUS]@RUN, such as `unresolved,empty@runs/x`
+    /// Only the instances of which this became in an earlier run: STATUS@RUN or STATUS,STATUS@RUN, such as `unresolved,empty@runs/x`
     #[arg(long, value_name = "STATUS@RUN")]
     #[serde(
         skip_serializing_if = "Option::is_none",
