@@ -2,13 +2,14 @@
 //!
 //! Only verdicts in containers are kept: what a machine itself has installed, and changes, has no name.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use sandbox::Sandbox;
 use schema::Bucket;
-use schema::grading::{EvalType, GradingSpec, Harness};
+use schema::grading::GradingSpec;
 use schema::report::GradingReport;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -31,21 +32,14 @@ struct Question<'a> {
     image: &'a str,
     start_commit: &'a str,
     patch_sha256: String,
-    script: &'a str,
-    test_patch: Option<&'a str>,
-    fail_to_pass: &'a [String],
-    pass_to_pass: &'a [String],
-    eval_type: EvalType,
-    log_parser: &'a str,
-    harness: Harness,
-    instance_id: &'a str,
-    version: &'a str,
+    /// Whole, so that a new field of it cannot be forgotten here.
+    spec: &'a GradingSpec,
     timeout_seconds: u64,
     network: &'a sandbox::limits::Network,
     limits: &'a sandbox::limits::Limits,
     enforced: &'a [String],
     user: &'a str,
-    environment_sha256: &'a std::collections::BTreeMap<String, String>,
+    environment_sha256: &'a BTreeMap<String, String>,
     setup_commands: &'a [String],
 }
 
@@ -67,15 +61,7 @@ pub(super) fn key(asked: &Asked<'_>, sandbox: &Sandbox) -> Option<String> {
         image: applied.image.as_deref()?,
         start_commit: sandbox.start_commit(),
         patch_sha256: schema::hex(&Sha256::digest(asked.patch)),
-        script: &spec.eval_script,
-        test_patch: spec.test_patch.as_deref(),
-        fail_to_pass: &spec.fail_to_pass,
-        pass_to_pass: &spec.pass_to_pass,
-        eval_type: spec.eval_type,
-        log_parser: &spec.log_parser,
-        harness: spec.harness,
-        instance_id: &spec.instance_id,
-        version: &spec.version,
+        spec,
         timeout_seconds: asked.timeout.as_secs(),
         network: &applied.network,
         limits: &identity.sandbox_limits,
