@@ -21,6 +21,7 @@ mod lines;
 mod list;
 mod load;
 mod location;
+mod near;
 mod pictures;
 mod position;
 mod python;

@@ -8,7 +8,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use regex::Regex;
 use schema::InstanceId;
 
-use crate::error::{Error, Unknown, nearest};
+use crate::error::{Error, Unknown};
+use crate::near::nearest;
 use crate::row::Row;
 use crate::slice::Slice;
 

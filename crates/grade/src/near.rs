@@ -15,16 +15,5 @@ pub(crate) fn nearest<'a>(
     names: impl Iterator<Item = &'a str>,
     count: usize,
 ) -> Vec<String> {
-    let lower = wanted.to_lowercase();
-    let mut scored: Vec<(f64, &str)> = names
-        .map(|name| {
-            let likeness = strsim::normalized_damerau_levenshtein(&lower, &name.to_lowercase());
-            (likeness, name)
-        })
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    scored.dedup_by(|a, b| a.1 == b.1);
-    let names = scored.into_iter().take(count);
-    names.map(|(_, name)| name.to_owned()).collect()
+    schema::near::nearest(wanted, names, ALIKE, count)
 }

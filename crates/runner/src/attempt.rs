@@ -2,9 +2,11 @@
 
 pub mod context;
 mod drive;
+pub mod failure;
 pub mod harvest;
 mod interpreter;
 mod paper;
+pub mod parts;
 pub mod rerun;
 
 use std::fs;
@@ -15,7 +17,8 @@ use sandbox::Sandbox;
 use schema::journal::{NetworkUse, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, ModelFailureKind, Outcome, Usage};
 
-use self::context::{Context, Failure, Purpose, Traced, permit};
+use self::context::{Context, Purpose, permit};
+use self::failure::{Failure, Traced};
 use self::harvest::{Harvest, harvest};
 use self::rerun::Rerun;
 use crate::clock::AttemptClock;

@@ -14,7 +14,7 @@ use schema::FailureKind;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use crate::attempt::context::Failure;
+use crate::attempt::failure::Failure;
 use crate::dispatcher::Reports;
 use crate::error::chain;
 use crate::prefetch::Needs;

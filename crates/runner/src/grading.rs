@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::cache::{Asked, Cache};
 use self::conclusion::{GradingDirectory, Judged, Ruling};
-use crate::attempt::context::{Context, Entry, Failure, Purpose, Traced, started_with};
+use crate::attempt::context::{Context, Entry, Purpose, started_with};
+use crate::attempt::failure::{Failure, Traced};
 use crate::dispatcher::{GradeEnd, Reports};
 use crate::engine;
 use crate::error::chain;

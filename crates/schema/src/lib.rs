@@ -11,6 +11,7 @@ mod hex;
 pub mod instance;
 pub mod journal;
 pub mod message;
+pub mod near;
 pub mod outcome;
 pub mod prediction;
 pub mod raw;

@@ -4,27 +4,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::catalog::UnknownTool;
-use agent::{Catalog, Check, Limits, Settings, ToolName};
+use agent::{Catalog, Check, Settings};
 use dataset::Row;
-use patch::{PathClass, PathClasses};
+use patch::PathClasses;
 use sandbox::place::{Backend, Labels, PlaceSpec};
 use sandbox::repository::Origin;
 use sandbox::{Sandbox, SandboxSpec};
-use schema::{AttemptKey, FailureKind, Outcome};
-use secrecy::ExposeSecret;
+use schema::{AttemptKey, FailureKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::failure::{Failure, Traced};
 use crate::backends::Backends;
 use crate::budget::Budget;
 use crate::disk::DiskGate;
-use crate::dispatcher::{Cause, Kept, Reports, Stop};
-use crate::error::{Error, chain};
+use crate::dispatcher::{Kept, Reports, Stop};
 use crate::lease::{Lease, Leases};
 use crate::prefetch::{Needs, Prefetch};
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
-use crate::settings::{Identity, Operation, PathRules, Prompts};
+use crate::settings::{Identity, Operation};
 use crate::store::RunDirectory;
 use crate::workspace::OutputLimits;
 
@@ -109,78 +107,6 @@ pub struct Context {
     pub stop: Stop,
     /// What the run may cost.
     pub budget: Arc<Budget>,
-}
-
-/// A failure on the way, as an outcome will hold it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// Row of the failure table.
-    pub kind: FailureKind,
-    /// What happened, with its causes.
-    pub message: String,
-}
-
-impl Failure {
-    /// A failure to use a file of the run.
-    pub fn file(operation: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
-        let full = matches!(
-            error.kind(),
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
-        );
-        Self {
-            kind: if full {
-                FailureKind::EnvironmentDisk
-            } else {
-                FailureKind::Internal
-            },
-            message: format!("could not {operation} `{}`: {error}", path.display()),
-        }
-    }
-}
-
-impl From<sandbox::Error> for Failure {
-    fn from(error: sandbox::Error) -> Self {
-        Self {
-            kind: error.kind(),
-            message: chain(&error),
-        }
-    }
-}
-
-/// A failure, and what it comes from where that is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traced {
-    /// The failure.
-    pub failure: Failure,
-    /// What it comes from.
-    pub cause: Option<Cause>,
-}
-
-impl From<Failure> for Traced {
-    fn from(failure: Failure) -> Self {
-        Self {
-            failure,
-            cause: None,
-        }
-    }
-}
-
-impl From<sandbox::Error> for Traced {
-    fn from(error: sandbox::Error) -> Self {
-        Self {
-            cause: Cause::of(&error),
-            failure: error.into(),
-        }
-    }
-}
-
-impl From<Failure> for Outcome {
-    fn from(failure: Failure) -> Self {
-        Self::Failed {
-            reason: failure.kind,
-            message: failure.message,
-        }
-    }
 }
 
 impl Context {
@@ -426,87 +352,4 @@ pub(crate) async fn permit(semaphore: &Semaphore) -> Result<SemaphorePermit<'_>,
 /// Ends everything in a sandbox before its files are compared or it is thrown away.
 pub(crate) async fn quiet(sandbox: &Sandbox, limit: Duration) -> Result<(), Failure> {
     sandbox.stop_processes(limit).await.map_err(Failure::from)
-}
-
-/// What `task_done` has to pass.
-pub fn checks(identity: &Identity) -> Vec<Check> {
-    let mut checks = Vec::new();
-    if identity.must_patch {
-        checks.push(Check::NonEmptyPatch);
-    }
-    if let Some(command) = &identity.verify {
-        checks.push(Check::VerifyCommand {
-            command: command.clone(),
-            timeout: identity.limits.max_command_timeout,
-        });
-    }
-    checks
-}
-
-/// The built-in path classes with the user's changes.
-///
-/// # Errors
-/// When a glob cannot be read.
-pub fn path_classes(rules: &PathRules) -> Result<PathClasses, Error> {
-    let classed = |class: PathClass, globs: &[String]| -> Vec<(PathClass, String)> {
-        globs.iter().map(|glob| (class, glob.clone())).collect()
-    };
-    let mut add = classed(PathClass::Source, &rules.source);
-    add.extend(classed(PathClass::Test, &rules.test));
-    add.extend(classed(PathClass::RunnerConfig, &rules.runner_config));
-    PathClasses::with(&add, &rules.remove).map_err(|error| Error::Settings {
-        message: "a path pattern cannot be read".to_owned(),
-        hint: None,
-        source: Some(Box::new(error)),
-    })
-}
-
-/// The tools named in the settings.
-///
-/// # Errors
-/// When one is unknown.
-pub fn catalog(names: &[String], limits: &Limits) -> Result<Catalog, Error> {
-    let tools = names
-        .iter()
-        .map(|name| {
-            name.parse().map_err(|error: UnknownTool| Error::Settings {
-                message: error.to_string(),
-                hint: Some(format!(
-                    "known tools: {}",
-                    ToolName::ALL.map(ToolName::name).join(", ")
-                )),
-                source: None,
-            })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Catalog::new(&tools, limits))
-}
-
-/// The agent's templates out of the settings' prompts, checked.
-///
-/// # Errors
-/// When one cannot be rendered.
-pub fn templates(prompts: &Prompts) -> Result<agent::prompt::Templates, Error> {
-    let templates = agent::prompt::Templates {
-        system: prompts.system.clone(),
-        prompt: prompts.prompt.clone(),
-    };
-    templates.check().map_err(|error| Error::Settings {
-        message: "a prompt template is wrong".to_owned(),
-        hint: Some(
-            "templates may use task.id, task.statement, task.workdir, task.images and tools"
-                .to_owned(),
-        ),
-        source: Some(Box::new(error)),
-    })?;
-    Ok(templates)
-}
-
-/// The environment of sandboxes in the clear.
-pub fn environment(secrets: &crate::settings::Secrets) -> Vec<(String, String)> {
-    secrets
-        .environment
-        .iter()
-        .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
-        .collect()
 }

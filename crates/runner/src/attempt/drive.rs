@@ -10,7 +10,8 @@ use schema::{FailureKind, FormatVersion, Header, Record, Task};
 use sha2::{Digest, Sha256};
 
 use super::Life;
-use super::context::{Entry, Failure};
+use super::context::Entry;
+use super::failure::Failure;
 use super::rerun::LABEL;
 use crate::budget::Metered;
 use crate::clock::AttemptClock;

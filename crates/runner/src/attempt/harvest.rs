@@ -8,7 +8,8 @@ use sandbox::Sandbox;
 use schema::journal::{EmptyReason, PatchSummary};
 use schema::{FailureKind, Outcome, StopReason};
 
-use super::context::{Failure, quiet};
+use super::context::quiet;
+use super::failure::Failure;
 use crate::error::chain;
 use crate::store::{AttemptDirectory, atomic};
 

@@ -4,7 +4,7 @@ use agent::ports::Clock as _;
 use schema::{AttemptKey, FailureKind, Outcome};
 
 use super::Life;
-use super::context::Failure;
+use super::failure::Failure;
 use super::harvest::Harvest;
 use crate::error::chain;
 use crate::recorder::SharedTrajectory;

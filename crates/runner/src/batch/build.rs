@@ -12,6 +12,7 @@ use sandbox::place::apptainer::is_address;
 use tokio::sync::Semaphore;
 
 use crate::attempt::context::{self, Context, Entry, Permits};
+use crate::attempt::parts;
 use crate::backends::{self, Backends};
 use crate::budget::Budget;
 use crate::disk::DiskGate;
@@ -58,14 +59,14 @@ pub(super) fn context(
         name: settings.run_name(),
         identity_sha256: identity.sha256(),
         entries: entries(settings, rows, &backends, &repositories)?,
-        environment: context::environment(&settings.secrets),
+        environment: parts::environment(&settings.secrets),
         redactor: Redactor::new(secrets),
         provider,
-        templates: context::templates(&identity.prompts)?,
-        catalog: Arc::new(context::catalog(&identity.tools, &machine.limits)?),
+        templates: parts::templates(&identity.prompts)?,
+        catalog: Arc::new(parts::catalog(&identity.tools, &machine.limits)?),
         settings: machine,
-        checks: context::checks(&identity),
-        classes: Arc::new(context::path_classes(&identity.paths)?),
+        checks: parts::checks(&identity),
+        classes: Arc::new(parts::path_classes(&identity.paths)?),
         disk: disk_gate(&operation, run, &root, &backends, &needs),
         prefetch: Prefetch::default(),
         needs,

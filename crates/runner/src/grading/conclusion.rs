@@ -11,7 +11,7 @@ use schema::journal::GradeSummary;
 use schema::report::GradingReport;
 
 use super::cache::Known;
-use crate::attempt::context::Failure;
+use crate::attempt::failure::Failure;
 use crate::store::atomic;
 
 /// Version of the rules by which this program grades: a verdict of another version is no answer.

@@ -11,8 +11,9 @@ use sandbox::{Sandbox, SandboxSpec};
 use tokio_util::sync::CancellationToken;
 
 use super::report::{PatchMatch, Report};
-use crate::attempt::context::{self, Failure};
+use crate::attempt::failure::Failure;
 use crate::attempt::harvest::{Harvest, harvest};
+use crate::attempt::parts;
 use crate::backends;
 use crate::cli::error::Error;
 use crate::clock::AttemptClock;
@@ -39,7 +40,7 @@ impl Stage {
         for warning in backends.warnings() {
             printer.warn(warning);
         }
-        let classes = context::path_classes(&settings.identity.paths)?;
+        let classes = parts::path_classes(&settings.identity.paths)?;
         Ok(Self {
             classes: Arc::new(classes),
             repositories: Repositories::new(backends::root(settings.operation.scratch.as_ref()), 0),
@@ -124,7 +125,7 @@ impl Stage {
                 },
                 image: recorded_image(recording).or_else(|| identity.image.clone()),
                 workdir: Some(recording.task.workdir.clone()),
-                environment: context::environment(secrets),
+                environment: parts::environment(secrets),
                 limits: identity.sandbox_limits.clone(),
                 network: identity.network.clone(),
                 rights: identity.rights.alone(),
@@ -158,7 +159,7 @@ impl Stage {
             },
             window: agent::condense::Window::default(),
         };
-        let catalog = context::catalog(&recording.trajectory.header.tools, &settings.limits)?;
+        let catalog = parts::catalog(&recording.trajectory.header.tools, &settings.limits)?;
         let model = Recorded::new(recording, sandbox.workdir());
         let task = schema::Task {
             workdir: sandbox.workdir().to_owned(),
@@ -188,7 +189,7 @@ impl Stage {
             task,
             system: recording.system.clone(),
             prompt: recording.prompt.clone(),
-            checks: context::checks(identity),
+            checks: parts::checks(identity),
             resumed: Vec::new(),
         };
         Ok(agent::driver::run(attempt).await)
