@@ -23,7 +23,7 @@ IMAGE = "patchmill-base:bookworm"
 DAEMON = "sleep 7654321"
 TMPFS = 8 << 20
 # Lines of what went wrong.
-SHOWN = 20
+SHOWN = 80
 CLEAN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
 
@@ -99,9 +99,9 @@ def watch(process, out, count, restart):
     while process.poll() is None:
         done = journal.read_text().count('"event":"attempt_finished"') if journal.exists() else 0
         if count / 10 <= done < count * 3 / 10:
-            early = max(early, descriptors(process.pid))
+            early = max(early, len(descriptors(process.pid)))
         elif done >= count * 6 / 10:
-            late = max(late, descriptors(process.pid))
+            late = max(late, len(descriptors(process.pid)))
         if outage is None and done >= count * 2 / 5:
             outage = restart()
         time.sleep(0.2)
@@ -143,7 +143,8 @@ def soak(options, place, engine):
         wrong += [f"runs: {pid} {command[:200]}" for pid, command in processes(str(place)).items()]
     wrong += [f"files of the runner: {early} early, {late} late"] * (late > early + 8)
     # Of another process than before: the engine was restarted.
-    wrong += [f"files of the engine: {files_before} before, {files_after} after"] * (files_after > files_before + 8)
+    if len(files_after) > len(files_before) + 8:
+        wrong += [f"files of the engine: {len(files_before)} before, {len(files_after)} after", *(f"it holds {name}" for name in sorted(files_after))]
     landed = collections.Counter(kind for kind, *_ in injector.landed)
     wrong += [f"no {kind} came in time" for kind in set(injector.plan.values()) if not landed[kind]]
     wrong += ["the engine was not restarted"] * (outage is None)
@@ -155,7 +156,7 @@ def soak(options, place, engine):
           f"{outage[1] - outage[0] if outage else 0:.1f} s\n"
           f"attempts: {', '.join(f'{count} {name}' for name, count in sorted(outcomes.items()))}; struck after their work was done: {borne}\n"
           f"left: {', '.join(f'{what} {before[what]} → {after[what]}' for what in before)}\n"
-          f"open files: runner {early} early, {late} late; engine {files_before} → {files_after}")
+          f"open files: runner {early} early, {late} late; engine {len(files_before)} → {len(files_after)}")
     for line in wrong[:SHOWN]:
         print(f"WRONG: {line}")
     if len(wrong) > SHOWN:
