@@ -5,9 +5,7 @@ use std::time::Duration;
 use sandbox::limits::{Limit, Limits, Network};
 use sandbox::place::{Backend, PlaceSpec, PlaceState};
 
-use crate::docker_support::{
-    Engine, LIMIT, ask, docker, finish, hold_main, launch, open, say, send,
-};
+use crate::docker_support::{Engine, LIMIT, ask, docker, hold_main, launch, open, say, send};
 use crate::support::eventually;
 
 fn limits() -> Limits {
