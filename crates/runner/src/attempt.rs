@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::Sandbox;
-use schema::journal::{NetworkUse, PatchSummary, Seconds};
+use schema::journal::{NetworkUse, OnBase, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, ModelFailureKind, Outcome, Usage};
 
 use self::context::{Context, Purpose, permit};
@@ -264,8 +264,31 @@ impl Life<'_> {
         for omission in &harvest.omissions {
             self.log.line(format!("not in the patch: {omission}"));
         }
+        self.tell_base(&harvest).await;
         self.harvest = Some(harvest);
         Ok(())
+    }
+
+    /// Says so when others, who start from the commit that the row names, could not apply the patch.
+    async fn tell_base(&self, harvest: &Harvest) {
+        match harvest.on_base {
+            None | Some(OnBase::Start | OnBase::Other { full: true, model: true }) => {}
+            Some(OnBase::Missing) => self
+                .log
+                .line("the repository has not got the row's base commit: whether the patch applies there is not known"),
+            Some(OnBase::Other { full, model }) => {
+                let which = match (full, model) {
+                    (_, false) => "patch",
+                    (_, true) => "full patch, tests included,",
+                };
+                self.reports
+                    .warn(format!(
+                        "{}: the {which} applies to the commit that the attempt started from and not to the row's base commit",
+                        self.job.key
+                    ))
+                    .await;
+            }
+        }
     }
 
     /// The outcome when no diff could be had: an end of the agent's own becomes a failure, since it would look like an empty patch.

@@ -2,6 +2,7 @@
 
 mod apply;
 pub(crate) mod archive;
+mod base;
 mod baseline;
 mod bundle;
 mod checkout;
@@ -13,6 +14,7 @@ mod inside;
 mod odb;
 mod pack;
 mod prepare;
+mod proof;
 mod seal;
 mod snapshot;
 mod source;
@@ -29,6 +31,7 @@ use crate::error::Error;
 pub use diff::{Omission, WorkspaceDiff};
 pub use inside::{Fallback, ImageRepositories, Origin};
 pub use prepare::{Prepared, check, prepare, prepare_unpacked};
+pub use proof::{PatchParts, PatchProof};
 pub use seal::{BaseCommit, ImageState, LeftOut, SealRecord};
 pub use source::Source;
 pub use unpacked::Unpacked;
@@ -37,6 +40,7 @@ pub(crate) use apply::apply;
 pub(crate) use checkout::{Start, checkout};
 pub(crate) use diff::diff;
 pub(crate) use inside::{Inside, Packer, Started, start};
+pub(crate) use proof::prove;
 pub(crate) use snapshot::Owner;
 pub(crate) use worktree::{Worktree, split};
 

@@ -15,7 +15,8 @@ use crate::limits::{Applied, Network};
 use crate::network::{self, Gateway, Outside};
 use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
 use crate::repository::{
-    self, Inside, Origin, Prepared, SealRecord, Start, Started, WorkspaceDiff,
+    self, Inside, Origin, PatchParts, PatchProof, Prepared, SealRecord, Start, Started,
+    WorkspaceDiff,
 };
 use crate::shell::{Captured, End, RunOptions, Shell};
 use crate::space;
@@ -335,6 +336,15 @@ impl Sandbox {
                     .await
             }
         }
+    }
+
+    /// Applies the workspace's patch and the part of it that is handed on to the trees in memory that they are meant for. The workspace is not looked at.
+    ///
+    /// # Errors
+    /// When the full patch is not one that [`Self::diff`] gave, or the sealed repository cannot be read.
+    pub async fn prove(&self, parts: PatchParts) -> Result<PatchProof, Error> {
+        let prepared = Arc::clone(&self.prepared);
+        repository::work(move || repository::prove(&prepared, &parts)).await
     }
 
     /// Puts a patch on the workspace: as it is, else by three-way merge, else with fuzz.

@@ -92,6 +92,26 @@ pub struct PatchSummary {
     /// Why the model patch is empty, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_reason: Option<EmptyReason>,
+    /// How the patches fare on the commit that the row names; `None` when it names none or there is no patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_base: Option<OnBase>,
+}
+
+/// How the patches of an attempt fare on the commit that its row names, from which others may grade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "commit")]
+pub enum OnBase {
+    /// It is the commit that the attempt started from, to which both apply.
+    Start,
+    /// The repository has not got it.
+    Missing,
+    /// It is another one, and both were tried on its tree, as they are.
+    Other {
+        /// Whether the full patch applies.
+        full: bool,
+        /// Whether the model patch does.
+        model: bool,
+    },
 }
 
 /// Where an attempt's time went, in seconds.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use patch::PathClasses;
 use sandbox::Sandbox;
-use schema::journal::{EmptyReason, PatchSummary};
+use sandbox::repository::{PatchParts, WorkspaceDiff};
+use schema::journal::{EmptyReason, OnBase, PatchSummary};
 use schema::{FailureKind, Outcome, StopReason};
 
 use super::context::quiet;
@@ -34,6 +35,8 @@ pub struct Harvest {
     pub tests: usize,
     /// What changed and is in no patch, and why.
     pub omissions: Vec<String>,
+    /// How the patches fare on the commit that the row names.
+    pub on_base: Option<OnBase>,
 }
 
 /// Ends what runs in the sandbox and takes the diff.
@@ -48,20 +51,17 @@ pub async fn harvest(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest
             "something still runs in a sandbox whose diff is taken"
         );
     }
-    let diff = tokio::time::timeout(DIFF_LIMIT, sandbox.diff())
-        .await
-        .map_err(|_| Failure {
-            kind: FailureKind::EnvironmentLost,
-            message: format!("the diff took longer than {} s", DIFF_LIMIT.as_secs()),
-        })??;
-    let omissions = diff
-        .omissions
-        .iter()
-        .map(|omission| format!("{}: {}", omission.path, omission.reason))
-        .chain(
-            (diff.unlisted_omissions > 0).then(|| format!("and {} more", diff.unlisted_omissions)),
-        )
-        .collect();
+    let taken = tokio::time::timeout(DIFF_LIMIT, take(sandbox, classes));
+    taken.await.map_err(|_| Failure {
+        kind: FailureKind::EnvironmentLost,
+        message: format!("the diff took longer than {} s", DIFF_LIMIT.as_secs()),
+    })?
+}
+
+/// Takes the diff, splits it, and sees that what is handed on applies.
+async fn take(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest, Failure> {
+    let diff = sandbox.diff().await?;
+    let omissions = omissions(&diff);
     if diff.full.is_empty() {
         return Ok(Harvest {
             omissions,
@@ -72,18 +72,41 @@ pub async fn harvest(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest
         kind: FailureKind::Internal,
         message: format!("our own diff cannot be read: {}", chain(&error)),
     })?;
-    Ok(Harvest {
+    let tests = split.test_files.len();
+    let parts = PatchParts {
         full: diff.full,
         model: split.model,
+        left_out: split.test_files,
+    };
+    let proof = sandbox.prove(parts.clone()).await?;
+    if let Some(fault) = proof.fault {
+        return Err(Failure {
+            kind: FailureKind::Internal,
+            message: format!("the patch without tests is wrong: {fault}"),
+        });
+    }
+    Ok(Harvest {
+        full: parts.full,
+        model: parts.model,
         files: split.source_files.len() + split.runner_config_files.len(),
         runner_config: split
             .runner_config_files
             .iter()
             .map(|path| path.to_str_lossy().into_owned())
             .collect(),
-        tests: split.test_files.len(),
+        tests,
         omissions,
+        on_base: proof.on_base,
     })
+}
+
+fn omissions(diff: &WorkspaceDiff) -> Vec<String> {
+    let more = diff.unlisted_omissions;
+    diff.omissions
+        .iter()
+        .map(|omission| format!("{}: {}", omission.path, omission.reason))
+        .chain((more > 0).then(|| format!("and {more} more")))
+        .collect()
 }
 
 impl Harvest {
@@ -113,6 +136,7 @@ impl Harvest {
                 .model
                 .is_empty()
                 .then(|| self.empty_reason(outcome, edited)),
+            on_base: self.on_base,
         }
     }
 

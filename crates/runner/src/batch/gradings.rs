@@ -175,6 +175,7 @@ fn import(store: &mut Store, rows: &[PlanRow], prediction: &Prediction) -> Resul
                 full_bytes: patch.len() as u64,
                 runner_config: Vec::new(),
                 empty_reason: patch.is_empty().then_some(EmptyReason::NeverEdited),
+                on_base: None,
             },
             network: None,
         },

@@ -307,3 +307,54 @@ fn without_that_start_the_systems_python_is_found() {
     assert_eq!(fixture.outcomes()[0].1.name(), "stopped", "{}", said.all());
     assert!(said.out.contains("unresolved"), "{}", said.all());
 }
+
+#[test]
+fn a_patch_is_tried_on_the_base_commit_beneath_the_set_up() {
+    let Some(image) = testkit::docker_image("layout") else {
+        return;
+    };
+    let ask = [
+        "run",
+        "--rm",
+        "--network=none",
+        image,
+        "git",
+        "-C",
+        "/testbed",
+    ];
+    let base = docker(&[&ask[..], &["rev-parse", "HEAD~1"]].concat());
+    let mut fixture = Fixture::new(2);
+    fixture.change(0, "repo_path", Value::Null);
+    fixture.change(0, "base_commit", json!(base));
+    fixture.change(0, "image", json!(image));
+    fixture.change(0, "workdir", json!("/testbed"));
+    // The set-up's own file is a test: the base has not got it.
+    let place = "echo '# more' >>tests/test_environment.py; echo x >new.txt";
+    fixture.script_of(0, &[place]);
+    fixture.script_of(1, &["echo good >value.txt"]);
+    let flags = ["--sandbox", "auto", "--model", "script:scripts"];
+    let said = fixture.run(&flags);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let found: Vec<Value> = fixture
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            schema::RunEvent::AttemptFinished { key, patch, .. } => {
+                let is_first = key.instance_id.as_str() == fixture.id(0);
+                Some(json!([
+                    !is_first,
+                    serde_json::to_value(patch.on_base).unwrap()
+                ]))
+            }
+            _ => None,
+        })
+        .collect();
+    for expected in [
+        json!([false, {"commit": "other", "full": false, "model": true}]),
+        json!([true, {"commit": "start"}]),
+    ] {
+        assert!(found.contains(&expected), "{found:?}");
+    }
+    let warning = "the full patch, tests included, applies to the commit that the attempt started from and not to the row's base commit";
+    assert_eq!(said.err.matches(warning).count(), 1, "{}", said.all());
+}

@@ -62,7 +62,7 @@ pub(super) fn plan(
     patch: &[u8],
     private: &Path,
 ) -> Result<Option<(PatchApplication, Vec<Step>)>, git2::Error> {
-    with_memory_repository(&prepared.objects_directory(), |repository| {
+    with_memory_repository(&[&prepared.objects_directory()], |repository| {
         let mut omissions = found.omissions;
         let (_, now) = write_trees(repository, prepared, found.changes, &mut omissions)?;
         match try_all(repository, now, patch, private) {
@@ -94,7 +94,11 @@ fn try_all(
 }
 
 /// Whether the patch has a path that leads out of the tree, or below a symbolic link that it does not take away itself: git refuses such a patch too.
-fn leads_through_link(repository: &Repository, now: Oid, patch: &[u8]) -> Result<bool, Cause> {
+pub(super) fn leads_through_link(
+    repository: &Repository,
+    now: Oid,
+    patch: &[u8],
+) -> Result<bool, Cause> {
     let mut index = Index::new()?;
     index.read_tree(&repository.find_tree(now)?)?;
     // What cannot be read is left to `patch`, which knows names by their header lines.

@@ -65,7 +65,7 @@ pub(super) fn patch_of(
     } = found;
     let mut full = submodules::sections(prepared, &changes);
     if !changes.is_empty() {
-        let files = with_memory_repository(&prepared.objects_directory(), |repository| {
+        let files = with_memory_repository(&[&prepared.objects_directory()], |repository| {
             let (old, new) = write_trees(repository, prepared, changes, &mut omissions)?;
             let patch = compare(repository, old, new)?;
             check(repository, old, new, &patch)?;
@@ -259,7 +259,7 @@ mod tests {
                 }
             }
             let directory = tempfile::tempdir().unwrap();
-            with_memory_repository(directory.path(), |repository| {
+            with_memory_repository(&[directory.path()], |repository| {
                 let odb = repository.odb()?;
                 let mut index = Index::new()?;
                 for (path, content) in [("f", "one\ntwo\nthree\n"), ("d/x", "one\n"), ("a b", "one\n"), ("q\n", "")] {

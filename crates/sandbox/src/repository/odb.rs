@@ -4,12 +4,15 @@ use std::path::Path;
 
 use git2::{Config, Odb, Repository};
 
-/// Runs `work` on such a repository.
+/// Runs `work` on such a repository over the objects of some directories.
 pub(super) fn with_memory_repository<T>(
-    objects: &Path,
+    objects: &[&Path],
     work: impl FnOnce(&Repository) -> Result<T, git2::Error>,
 ) -> Result<T, git2::Error> {
-    let odb = disk(objects)?;
+    let odb = Odb::new()?;
+    for directory in objects {
+        odb.add_disk_alternate(text(directory)?)?;
+    }
     odb.add_new_mempack_backend(1000)?;
     let repository = Repository::from_odb(odb)?;
     repository.set_config(&Config::new()?)?;
@@ -19,9 +22,11 @@ pub(super) fn with_memory_repository<T>(
 /// The objects of a directory and of those that it borrows from.
 pub(super) fn disk(objects: &Path) -> Result<Odb<'static>, git2::Error> {
     let odb = Odb::new()?;
-    let text = objects
-        .to_str()
-        .ok_or_else(|| git2::Error::from_str("the path of the objects is not UTF-8"))?;
-    odb.add_disk_alternate(text)?;
+    odb.add_disk_alternate(text(objects)?)?;
     Ok(odb)
+}
+
+fn text(path: &Path) -> Result<&str, git2::Error> {
+    path.to_str()
+        .ok_or_else(|| git2::Error::from_str("the path of the objects is not UTF-8"))
 }

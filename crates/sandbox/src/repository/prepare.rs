@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use git2::{ErrorCode, Index, ObjectType, Odb, Oid, Repository};
 
+use super::base::Base;
 use super::bundle;
 use super::history;
 use super::odb::disk;
@@ -45,6 +46,8 @@ pub struct Prepared {
     pub(super) objects: u64,
     pub(super) left_out: LeftOut,
     pub(super) verified: bool,
+    /// The commit that the row names, where it names one.
+    pub(super) base: Option<Base>,
     hidden: Vec<PathBuf>,
     /// Sorted by path.
     pub(super) files: Vec<Tracked>,
@@ -78,25 +81,10 @@ impl Prepared {
             objects: 0,
             left_out: LeftOut::default(),
             verified: false,
+            base: None,
             hidden: Vec::new(),
             files: Vec::new(),
         })
-    }
-
-    /// Where in relation to the start commit another one is.
-    fn place_of(&self, opened: &Source, base: &str) -> BaseCommit {
-        let repository = opened.repository();
-        let found = repository
-            .revparse_single(base)
-            .and_then(|object| object.peel_to_commit());
-        match found {
-            Err(_) => BaseCommit::Missing,
-            Ok(commit) if commit.id() == self.start => BaseCommit::Start,
-            Ok(commit) => match repository.graph_descendant_of(self.start, commit.id()) {
-                Ok(true) => BaseCommit::InHistory,
-                Ok(false) | Err(_) => BaseCommit::Beyond,
-            },
-        }
     }
 
     /// The commit that sandboxes start from.
@@ -110,11 +98,14 @@ impl Prepared {
     }
 
     pub(super) fn objects_directory(&self) -> PathBuf {
-        self.directory.join(OBJECTS)
+        self.directory.join("objects")
+    }
+
+    /// Where the objects of the base commit's tree are that the start commit's history has not.
+    pub(super) fn base_directory(&self) -> PathBuf {
+        self.directory.join("base")
     }
 }
-
-const OBJECTS: &str = "objects";
 
 /// Prepares the repository at `source` (a work tree, a bare repository or a bundle file) at `base_commit`, or at its HEAD. Blocks. `root` is the directory
 /// of the sandboxes; what is made there goes with the returned value, or is reaped as an orphan.
@@ -152,6 +143,7 @@ fn prepare_source(
     let mut prepared = Prepared::empty(source, root)?;
     let opened = open(&prepared.directory)?;
     prepared.start = find_base(source, &opened, base_commit)?;
+    prepared.base = base_commit.map(|_| Base::Start);
     prepared
         .fill(&opened)
         .map_err(|error| incomplete(source, prepared.start, error))?;
@@ -180,7 +172,7 @@ pub(super) fn prepare_fetched(
     prepared.left_out.reflogs += more.reflogs;
     prepared.left_out.alternates += more.alternates;
     prepared.left_out.worktrees += more.worktrees;
-    let place = base_commit.map(|base| prepared.place_of(&opened, base));
+    let place = base_commit.map(|name| prepared.look_for_base(&opened, name));
     Ok((Arc::new(prepared), place))
 }
 

@@ -1,6 +1,9 @@
 //! Changes of submodules, as sections of a patch.
 
+use std::collections::BTreeMap;
+
 use git2::Oid;
+use patch::{FilePatch, PatchPath};
 
 use super::headers;
 use super::prepare::{Prepared, mode};
@@ -42,6 +45,55 @@ pub(super) fn sections(prepared: &Prepared, changes: &[Change]) -> Vec<u8> {
         }
     }
     output
+}
+
+/// Makes of submodules, by path, what the sections of a patch say that are about them.
+pub(super) fn apply(
+    patch: &[u8],
+    submodules: &mut BTreeMap<Vec<u8>, Oid>,
+) -> Result<(), git2::Error> {
+    let parsed = patch::parse(patch)
+        .map_err(|error| git2::Error::from_str(&format!("the patch cannot be read: {error}")))?;
+    for file in parsed.files.iter().filter(|file| file.is_submodule()) {
+        apply_section(file, &patch[file.range.clone()], submodules)?;
+    }
+    Ok(())
+}
+
+fn apply_section(
+    file: &FilePatch,
+    section: &[u8],
+    submodules: &mut BTreeMap<Vec<u8>, Oid>,
+) -> Result<(), git2::Error> {
+    let known = file
+        .old_path()
+        .and_then(|path| submodules.remove(path.as_bytes()));
+    if known != commit_in(section, b"-Subproject commit ")? {
+        return Err(git2::Error::from_str(&format!(
+            "the submodule {} is not at the commit that the patch says",
+            file.path()
+        )));
+    }
+    let new = commit_in(section, b"+Subproject commit ")?;
+    match (file.new_path().map(PatchPath::as_bytes), new) {
+        (None, None) => Ok(()),
+        (Some(path), Some(id)) => {
+            submodules.insert(path.to_vec(), id);
+            Ok(())
+        }
+        (Some(_), None) | (None, Some(_)) => Err(git2::Error::from_str(&format!(
+            "the section of the submodule {} is not whole",
+            file.path()
+        ))),
+    }
+}
+
+/// The commit on the line of a section that begins so.
+fn commit_in(section: &[u8], start: &[u8]) -> Result<Option<Oid>, git2::Error> {
+    let mut lines = section.split(|&byte| byte == b'\n');
+    let line = lines.find_map(|line| line.strip_prefix(start));
+    let name = line.map(String::from_utf8_lossy);
+    name.map(|name| Oid::from_str(name.trim())).transpose()
 }
 
 fn section(path: &[u8], old: Oid, new: Option<Oid>, output: &mut Vec<u8>) {

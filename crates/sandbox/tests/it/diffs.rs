@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use patch::PathClasses;
 use sandbox::Sandbox;
-use sandbox::repository::WorkspaceDiff;
+use sandbox::repository::{PatchParts, PatchProof, WorkspaceDiff};
 
 use crate::support::{BackendKind, Ground, ask, commit, git, git_bytes, remove, repository, run};
 
@@ -23,35 +24,61 @@ fn zoo(ground: &Ground) -> PathBuf {
     std::os::unix::fs::symlink("text.txt", path.join("link")).unwrap();
     std::fs::create_dir(path.join("build")).unwrap();
     write("build/kept", b"tracked below an ignored directory\n");
+    std::fs::create_dir(path.join("tests")).unwrap();
+    write("tests/test_kept.py", b"kept = 1\n");
+    write("tests/test_gone.py", b"gone = 1\n");
     git(&path, &["add", "-f", "forced.log", "build/kept"]);
     commit(&path, "zoo");
     path
 }
 
-/// Applies the patch to a fresh clone with git and compares all bytes, modes and links with the workspace.
+/// Applies the patch to a fresh clone with git and compares all bytes, modes and links with the workspace, whose listing is returned too.
 async fn check(
     ground: &Ground,
     kind: BackendKind,
     source: &Path,
     sandbox: &Sandbox,
     name: &str,
-) -> WorkspaceDiff {
+) -> (WorkspaceDiff, Vec<u8>) {
     let diff = sandbox
         .diff()
         .await
         .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    let applied = with_patch(ground, source, &diff.full);
+    let end = as_added(ground, kind, source, sandbox, name);
+    assert_eq!(
+        text(&applied),
+        text(&end),
+        "{name}\n{}",
+        String::from_utf8_lossy(&diff.full)
+    );
+    (diff, end)
+}
+
+/// What git makes of the start commit by a patch, a line for each file.
+fn with_patch(ground: &Ground, source: &Path, patch: &[u8]) -> Vec<u8> {
     let clone = ground.path().join("clone");
     let _ = std::fs::remove_dir_all(&clone);
     git(source, &["clone", "-q", ".", &clone.display().to_string()]);
-    let patch = ground.path().join("patch");
-    std::fs::write(&patch, &diff.full).unwrap();
-    if !diff.full.is_empty() {
+    let file = ground.path().join("patch");
+    std::fs::write(&file, patch).unwrap();
+    if !patch.is_empty() {
         git(
             &clone,
-            &["apply", "--binary", "--index", &patch.display().to_string()],
+            &["apply", "--binary", "--index", &file.display().to_string()],
         );
     }
-    // The workspace as git would add it, with the ignored files left out by the same rules.
+    git_bytes(&clone, &["ls-files", "-s", "-z"])
+}
+
+/// The workspace as git would add it, with the ignored files left out by the same rules.
+fn as_added(
+    ground: &Ground,
+    kind: BackendKind,
+    source: &Path,
+    sandbox: &Sandbox,
+    name: &str,
+) -> Vec<u8> {
     let workspace = ground.workspace(kind, sandbox);
     let index = ground.path().join("index");
     let _ = std::fs::remove_file(&index);
@@ -82,15 +109,64 @@ async fn check(
     };
     outside(&["read-tree", sandbox.start_commit()]);
     outside(&["add", "-A"]);
-    let expected = outside(&["ls-files", "-s", "-z"]);
-    let applied = git_bytes(&clone, &["ls-files", "-s", "-z"]);
-    assert_eq!(
-        applied.escape_ascii().to_string(),
-        expected.escape_ascii().to_string(),
-        "{name}\n{}",
-        String::from_utf8_lossy(&diff.full)
-    );
-    diff
+    outside(&["ls-files", "-s", "-z"])
+}
+
+fn text(listing: &[u8]) -> String {
+    listing.escape_ascii().to_string()
+}
+
+/// What an agent does to tests besides, with built-ins and plain programs alone: some rows leave no git behind.
+const TESTS: &str = "echo 'more = 1' >>tests/test_kept.py; rm tests/test_gone.py; echo 'new = 1' >tests/test_new.py";
+
+/// What is handed on makes everything of the workspace, `end`, but the changes to tests. Returns it.
+async fn check_model(
+    ground: &Ground,
+    source: &Path,
+    sandbox: &Sandbox,
+    (full, end): (Vec<u8>, &[u8]),
+    name: &str,
+) -> Vec<u8> {
+    let split = patch::split(&full, &PathClasses::default()).unwrap();
+    assert_eq!(split.test_files.len(), 3, "{name}: {:?}", split.test_files);
+    let parts = PatchParts {
+        full,
+        model: split.model,
+        left_out: split.test_files,
+    };
+    let proof = sandbox.prove(parts.clone()).await.unwrap();
+    let faultless = PatchProof {
+        fault: None,
+        on_base: None,
+    };
+    assert_eq!(proof, faultless, "{name}");
+    let is_test = |line: &&[u8]| line.windows(7).any(|part| part == b"\ttests/");
+    let listing = |of: &[u8], tests: bool| {
+        let lines = of.split(|&byte| byte == 0);
+        let kept = lines.filter(|line| is_test(line) == tests);
+        text(&kept.collect::<Vec<_>>().join(&b'\n'))
+    };
+    let made = with_patch(ground, source, &parts.model);
+    let start = git_bytes(source, &["ls-files", "-s", "-z"]);
+    assert_eq!(listing(&made, false), listing(end, false), "{name}");
+    assert_eq!(listing(&made, true), listing(&start, true), "{name}");
+    // Nor is anything else taken for it.
+    let all = PatchParts {
+        model: parts.full.clone(),
+        ..parts.clone()
+    };
+    let none = PatchParts {
+        left_out: Vec::new(),
+        ..parts.clone()
+    };
+    for wrong in [all, none] {
+        let fault = sandbox.prove(wrong).await.unwrap().fault;
+        assert!(
+            fault.is_some_and(|fault| fault.contains("does not give the workspace")),
+            "{name}"
+        );
+    }
+    parts.model
 }
 
 /// What the agent did, and whether the patch must be empty.
@@ -302,16 +378,22 @@ async fn holds(kind: BackendKind, table: &[(&str, &str, bool)]) {
         let sandbox = ground.start_from(kind, &source).await;
         run(&sandbox, command).await;
         run(&sandbox, "rm -f $HOME/owned").await;
-        let diff = check(&ground, kind, &source, &sandbox, name).await;
+        if *empty {
+            let full = sandbox.diff().await.unwrap().full;
+            assert_eq!(String::from_utf8_lossy(&full), "", "{name}");
+        }
+        run(&sandbox, TESTS).await;
+        let (diff, end) = check(&ground, kind, &source, &sandbox, name).await;
         let (owned, _) = ask(&sandbox, "ls $HOME/owned 2>/dev/null").await;
         assert_eq!(owned, "", "{kind:?} {name}");
+        assert!(diff.omissions.is_empty(), "{name}: {:?}", diff.omissions);
+        let model = check_model(&ground, &source, &sandbox, (diff.full, &end), name).await;
         assert_eq!(
-            diff.full.is_empty(),
+            model.is_empty(),
             *empty,
             "{name}: {}",
-            String::from_utf8_lossy(&diff.full)
+            String::from_utf8_lossy(&model)
         );
-        assert!(diff.omissions.is_empty(), "{name}: {:?}", diff.omissions);
         remove(&sandbox).await;
     }
 }
@@ -394,10 +476,38 @@ async fn submodules_are_compared(kind: BackendKind) {
         "{text}"
     );
     assert_eq!(diff.omissions.len(), 1, "{:?}", diff.omissions);
-    run(&sandbox, "cd ../..; rm -rf vendor").await;
-    let text = String::from_utf8(sandbox.diff().await.unwrap().full).unwrap();
+    let other = text.replace(head.trim(), inner);
+    prove_submodule(&sandbox, &diff.full, other.as_bytes()).await;
+    run(&sandbox, "cd ../..; rm -rf vendor; echo x >vendor").await;
+    let full = sandbox.diff().await.unwrap().full;
+    let text = String::from_utf8_lossy(&full);
     assert!(text.contains("deleted file mode 160000"), "{kind:?} {text}");
+    let other = text.replace(inner, &head);
+    prove_submodule(&sandbox, &full, other.as_bytes()).await;
     remove(&sandbox).await;
+}
+
+/// A patch of a submodule is seen to fit, one about another commit is not taken for it, and one may leave it out.
+async fn prove_submodule(sandbox: &Sandbox, full: &[u8], other: &[u8]) {
+    let whole = PatchParts {
+        full: full.to_vec(),
+        model: full.to_vec(),
+        left_out: Vec::new(),
+    };
+    let wrong = PatchParts {
+        model: other.to_vec(),
+        ..whole.clone()
+    };
+    let paths = patch::parse(full).unwrap().files;
+    let without = PatchParts {
+        model: Vec::new(),
+        left_out: paths.iter().map(|file| file.path().clone()).collect(),
+        ..whole.clone()
+    };
+    for (parts, fits) in [(whole, true), (wrong, false), (without, true)] {
+        let proof = sandbox.prove(parts).await.unwrap();
+        assert_eq!(proof.fault.is_none(), fits, "{proof:?}");
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@
 
 mod apptainer;
 mod archived;
+mod bases;
 mod basics;
 mod diffs;
 mod docker_escapes;

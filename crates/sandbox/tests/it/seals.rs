@@ -80,7 +80,7 @@ async fn nothing_of_a_hosts_repository_is_left_but_its_history() {
 }
 
 /// A sandbox of an image's own repository.
-async fn start_image(
+pub(crate) async fn start_image(
     ground: &Ground,
     kind: BackendKind,
     image: &Image,
@@ -115,11 +115,11 @@ async fn start_image(
 }
 
 /// An image of an engine, or a directory that stands for one.
-struct Image {
-    name: String,
-    workdir: Option<String>,
-    directory: Option<PathBuf>,
-    base: String,
+pub(crate) struct Image {
+    pub(crate) name: String,
+    pub(crate) workdir: Option<String>,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) base: String,
 }
 
 /// The zoo as an image, `None` where the kind has none.
