@@ -69,14 +69,14 @@ pub(crate) async fn run(
 /// A failure of the environment ends the attempt as such; anything else only breaks the check. Neither is ever an empty patch.
 fn broken(what: &str, error: WorkspaceError) -> Result<CheckVerdict, Lost> {
     use schema::FailureKind::{
-        Check, EnvironmentDisk, EnvironmentImage, EnvironmentLost, EnvironmentStart, Internal,
-        Model,
+        Check, EnvironmentDisk, EnvironmentImage, EnvironmentLost, EnvironmentRegistry,
+        EnvironmentStart, Internal, Model,
     };
     match error {
         WorkspaceError::Failed {
             kind:
-                kind @ (EnvironmentImage | EnvironmentStart | EnvironmentLost | EnvironmentDisk
-                | Internal),
+                kind @ (EnvironmentImage | EnvironmentRegistry | EnvironmentStart | EnvironmentLost
+                | EnvironmentDisk | Internal),
             message,
         } => Err((kind, message)),
         WorkspaceError::Failed {

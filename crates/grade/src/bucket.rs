@@ -57,13 +57,12 @@ fn is_in_log(verdict: &Verdict, test: &str) -> bool {
 /// The bucket of a grading that failed for a reason of the failure table.
 pub fn of_failure(kind: schema::FailureKind) -> Bucket {
     use schema::FailureKind::{
-        Check, EnvironmentDisk, EnvironmentImage, EnvironmentLost, EnvironmentStart, Internal,
-        Model,
+        Check, EnvironmentDisk, EnvironmentImage, EnvironmentLost, EnvironmentRegistry,
+        EnvironmentStart, Internal, Model,
     };
     match kind {
         EnvironmentImage => Bucket::ImageMissing,
-        Model(_) | EnvironmentStart | EnvironmentLost | EnvironmentDisk | Check | Internal => {
-            Bucket::InfraFailure
-        }
+        Model(_) | EnvironmentRegistry | EnvironmentStart | EnvironmentLost | EnvironmentDisk
+        | Check | Internal => Bucket::InfraFailure,
     }
 }

@@ -188,6 +188,7 @@ async fn containers(settings: &RunSettings, engine: Engine) -> Result<Selected, 
         platform: identity.platform.clone(),
         pull: operation.pull,
         pulls: operation.pulls.max(1),
+        registry_wait: operation.registry_wait,
         best_effort_limits: operation.best_effort_limits,
         ..DockerSettings::new(root(operation.scratch.as_ref()))
     };

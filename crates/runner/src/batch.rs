@@ -27,6 +27,7 @@ use crate::error::{At, Error, chain};
 use crate::grading;
 use crate::lease::REMOVAL_LIMIT;
 use crate::plan::{self, GradeJob, Job, Plan, PlanRow, Request};
+use crate::registry;
 use crate::rules;
 use crate::settings::{ResumeMode, RunSettings};
 use crate::signals::Signals;
@@ -416,11 +417,19 @@ impl Executor for Work {
     fn watch(self: Arc<Self>, reports: Reports) -> BoxFuture<'static, ()> {
         let wait = self.context.operation.engine_wait;
         let engines = self.context.backends.all().filter_map(|one| one.engine());
-        let watched: Vec<_> = engines
+        let engines: Vec<_> = engines
             .map(|engine| engine::watch(engine, wait, reports.clone()))
             .collect();
+        let registries = self
+            .context
+            .backends
+            .all()
+            .filter_map(|one| one.registries());
+        let registries: Vec<_> = registries
+            .map(|registries| registry::watch(registries, reports.clone()))
+            .collect();
         async move {
-            join_all(watched).await;
+            tokio::join!(join_all(engines), join_all(registries));
         }
         .boxed()
     }

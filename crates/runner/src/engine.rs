@@ -89,6 +89,7 @@ fn is_the_engines(kind: FailureKind) -> bool {
         FailureKind::EnvironmentStart | FailureKind::EnvironmentLost => true,
         FailureKind::Model(_)
         | FailureKind::EnvironmentImage
+        | FailureKind::EnvironmentRegistry
         | FailureKind::EnvironmentDisk
         | FailureKind::Check
         | FailureKind::Internal => false,

@@ -43,6 +43,16 @@ pub enum Error {
         /// What the user can do about it.
         hint: String,
     },
+    /// The registry of an image gives nothing: it is away, or limits how much is pulled. That says nothing of the image.
+    #[error("the registry {registry} did not give the image `{image}`: {problem}")]
+    Registry {
+        /// Its host.
+        registry: String,
+        /// Name of the image.
+        image: String,
+        /// Its last answer, or what there was instead.
+        problem: String,
+    },
     /// The engine that makes places cannot be used.
     #[error("{problem}")]
     Engine {
@@ -91,6 +101,7 @@ impl Error {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Image { .. } => FailureKind::EnvironmentImage,
+            Self::Registry { .. } => FailureKind::EnvironmentRegistry,
             Self::Start { .. }
             | Self::Repository { .. }
             | Self::Engine { .. }
@@ -107,6 +118,7 @@ impl Error {
             Self::Image { .. } | Self::Unsupported { .. } => true,
             Self::Start { .. }
             | Self::Repository { .. }
+            | Self::Registry { .. }
             | Self::Engine { .. }
             | Self::Lost { .. }
             | Self::NotStarted { .. }
@@ -120,6 +132,23 @@ impl Error {
         match self {
             Self::Image { image, .. } => Some(image),
             Self::Start { .. }
+            | Self::Repository { .. }
+            | Self::Registry { .. }
+            | Self::Engine { .. }
+            | Self::Lost { .. }
+            | Self::NotStarted { .. }
+            | Self::Disk { .. }
+            | Self::Refused(_)
+            | Self::Unsupported { .. } => None,
+        }
+    }
+
+    /// The registry that is at fault, where one is: all that comes from it fails alike.
+    pub fn registry(&self) -> Option<&str> {
+        match self {
+            Self::Registry { registry, .. } => Some(registry),
+            Self::Image { .. }
+            | Self::Start { .. }
             | Self::Repository { .. }
             | Self::Engine { .. }
             | Self::Lost { .. }
@@ -136,6 +165,9 @@ impl Error {
             Self::Repository { hint, .. }
             | Self::Image { hint, .. }
             | Self::Engine { hint, .. } => Some(hint),
+            Self::Registry { .. } => Some(
+                "see whether `docker pull` brings it; `docker login` raises the limits of some registries, and a mirror of the image has limits of its own",
+            ),
             Self::Disk { .. } => {
                 Some("free some space, or point the sandboxes at another directory")
             }

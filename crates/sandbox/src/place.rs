@@ -7,6 +7,7 @@ pub mod docker;
 mod engine;
 pub mod host;
 pub mod local;
+mod registry;
 pub(crate) mod removal;
 pub mod terminal;
 pub(crate) mod tree;
@@ -21,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
 pub use self::engine::{EngineCondition, EngineState, EngineWatch};
+pub use self::registry::{RegistryState, RegistryWatch};
 use self::terminal::{Terminal, Visit};
 use crate::error::Error;
 use crate::limits::{Applied, Limits, Network};
@@ -288,6 +290,10 @@ pub trait Backend: Send + Sync {
     /// Asks that engine now how it is.
     fn ask_engine(&self) -> BoxFuture<'_, EngineState> {
         Box::pin(std::future::ready(EngineState::default()))
+    }
+    /// The registries that its images come from, where it pulls any.
+    fn registries(&self) -> Option<RegistryWatch> {
+        None
     }
     /// The pulls of images that go on, where it pulls any.
     fn pulls(&self) -> Option<docker::Pulls> {

@@ -27,6 +27,8 @@ pub enum FailureKind {
     Model(ModelFailureKind),
     /// The image cannot be had.
     EnvironmentImage,
+    /// The registry of the image gave nothing for too long.
+    EnvironmentRegistry,
     /// The sandbox could not be started.
     EnvironmentStart,
     /// The sandbox went away.
@@ -67,7 +69,7 @@ pub struct Handling {
 
 impl FailureKind {
     /// Every kind, in the order of the table.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Model(ModelFailureKind::Auth),
         Self::Model(ModelFailureKind::Billing),
         Self::Model(ModelFailureKind::BadRequest),
@@ -75,6 +77,7 @@ impl FailureKind {
         Self::Model(ModelFailureKind::Timeout),
         Self::Model(ModelFailureKind::Refused),
         Self::EnvironmentImage,
+        Self::EnvironmentRegistry,
         Self::EnvironmentStart,
         Self::EnvironmentLost,
         Self::EnvironmentDisk,
@@ -100,6 +103,7 @@ impl FailureKind {
             // What a registry refuses after all tries, it refuses the next attempt too.
             Self::Model(BadRequest) | Self::EnvironmentImage | Self::Internal => base,
             Self::Model(Overloaded | Timeout)
+            | Self::EnvironmentRegistry
             | Self::EnvironmentStart
             | Self::EnvironmentLost
             | Self::EnvironmentDisk => Handling {
@@ -129,6 +133,7 @@ impl FailureKind {
             Self::Model(ModelFailureKind::Timeout) => "model:timeout",
             Self::Model(ModelFailureKind::Refused) => "model:refused",
             Self::EnvironmentImage => "environment:image",
+            Self::EnvironmentRegistry => "environment:registry",
             Self::EnvironmentStart => "environment:start",
             Self::EnvironmentLost => "environment:lost",
             Self::EnvironmentDisk => "environment:disk",

@@ -23,6 +23,6 @@ pub use apptainer::{apptainer, apptainer_file, apptainer_image};
 pub use engine::{EngineOptions, PrivateEngine};
 pub use images::docker_image;
 pub use podman::podman_image;
-pub use registry::Registry;
+pub use registry::{Registry, too_many_requests};
 pub use server::{Captured, FakeServer, refused_url};
 pub use strict_chat::{Said, StrictChat};

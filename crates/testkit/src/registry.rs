@@ -75,6 +75,20 @@ impl Registry {
         self.name("some/thing:1")
     }
 
+    /// The digest of an image in it, in the registry's own words.
+    pub fn digest(&self, image: &str) -> String {
+        let (name, tag) = image.rsplit_once(':').expect("a tag");
+        let accept = "application/vnd.docker.distribution.manifest.v2+json";
+        let request = format!(
+            "HEAD /v2/{name}/manifests/{tag} HTTP/1.0\r\nhost: {}\r\naccept: {accept}\r\n\r\n",
+            self.address
+        );
+        let head = String::from_utf8_lossy(&exchange(self.address, &request)).to_ascii_lowercase();
+        let mut lines = head.lines();
+        let digest = lines.find_map(|line| line.strip_prefix("docker-content-digest: "));
+        digest.expect("a digest").to_owned()
+    }
+
     /// Requests that it was sent.
     pub fn requests(&self) -> Vec<Captured> {
         self.proxy.requests()
@@ -158,8 +172,22 @@ fn wait_for(address: SocketAddr) {
     }
 }
 
-fn forward(address: SocketAddr, request: &Captured) -> Answer {
+/// An answer that limits the rate of pulls, as public registries give it.
+pub fn too_many_requests() -> Answer {
+    let body = r#"{"errors":[{"code":"TOOMANYREQUESTS","message":"too many requests"}]}"#;
+    Answer::new(429, &[("content-type", "application/json")], body)
+}
+
+/// What comes back for a request.
+fn exchange(address: SocketAddr, request: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).expect("the registry");
+    stream.write_all(request.as_bytes()).expect("the registry");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("the registry");
+    answer
+}
+
+fn forward(address: SocketAddr, request: &Captured) -> Answer {
     let mut head = format!("{} {} HTTP/1.0\r\n", request.method, request.path);
     for (name, value) in &request.headers {
         if name != "connection" && name != "accept-encoding" {
@@ -169,9 +197,6 @@ fn forward(address: SocketAddr, request: &Captured) -> Answer {
         }
     }
     head.push_str("\r\n");
-    stream.write_all(head.as_bytes()).expect("the registry");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("the registry");
     // A body without a length ends with the connection.
-    Answer::default().send(answer).close()
+    Answer::default().send(exchange(address, &head)).close()
 }

@@ -111,6 +111,7 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         prefetch: given.prefetch,
         evict_images: given.evict_images,
         engine_wait: given.engine_wait,
+        registry_wait: given.registry_wait,
         start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
         harness: newest.of("harness", given.harness, own.harness),

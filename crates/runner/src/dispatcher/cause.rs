@@ -7,6 +7,8 @@ pub enum Cause {
     Hopeless,
     /// Nor with this image, whose other instances fail alike.
     Image(String),
+    /// This registry gives nothing.
+    Registry(String),
     /// The engine went away, for the time of this number. It says nothing of who was there.
     Outage(u64),
 }
@@ -16,15 +18,18 @@ impl Cause {
     pub fn is_shared(&self) -> bool {
         match self {
             Self::Hopeless => false,
-            Self::Image(_) | Self::Outage(_) => true,
+            Self::Image(_) | Self::Registry(_) | Self::Outage(_) => true,
         }
     }
 
     /// The cause of a failure that a sandbox tells of.
     pub fn of(error: &sandbox::Error) -> Option<Self> {
-        match error.image() {
-            Some(image) => Some(Self::Image(image.to_owned())),
-            None => error.is_hopeless().then_some(Self::Hopeless),
+        if let Some(image) = error.image() {
+            return Some(Self::Image(image.to_owned()));
         }
+        if let Some(registry) = error.registry() {
+            return Some(Self::Registry(registry.to_owned()));
+        }
+        error.is_hopeless().then_some(Self::Hopeless)
     }
 }

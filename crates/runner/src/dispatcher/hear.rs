@@ -131,7 +131,7 @@ impl Dispatcher {
             Some(Cause::Outage(_)) if tries.outages < OUTAGES => {
                 (!self.stop.drain.is_cancelled()).then(|| tries.after_outage())
             }
-            Some(Cause::Outage(_)) | None => self
+            Some(Cause::Outage(_) | Cause::Registry(_)) | None => self
                 .worth_retrying(kind, tries.own)
                 .then(|| tries.after_own()),
         }

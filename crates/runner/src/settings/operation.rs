@@ -91,6 +91,9 @@ pub struct Operation {
     /// Time that an engine may be away before the run ends.
     #[serde(with = "seconds", default)]
     pub engine_wait: Duration,
+    /// Time that pulls wait for a registry that gives nothing.
+    #[serde(with = "seconds", default)]
+    pub registry_wait: Duration,
     /// Attempts that solve at the same time.
     pub workers: usize,
     /// Attempts whose sandboxes start at the same time.

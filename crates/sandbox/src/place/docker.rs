@@ -5,6 +5,7 @@
 //! The shell is the container's main process, attached before it starts and without an init; what else runs is an exec as the same user.
 
 mod address;
+mod answers;
 mod applied;
 mod archive;
 mod boot;
@@ -30,6 +31,7 @@ mod podman;
 mod progress;
 mod pull;
 mod pulls;
+mod registries;
 mod remove;
 mod state;
 mod stuck;
@@ -67,18 +69,21 @@ use self::limits::Plan;
 use self::living::{Alive, Known, Living};
 use self::memory::Kills;
 use self::podman::Shortcomings;
+use self::registries::Registries;
 use self::sweeps::Sweeps;
 use crate::error::Error;
 use crate::place::terminal::{Terminal, Visit};
 use crate::place::{
     Backend, Capabilities, EngineState, EngineWatch, KeptPlace, Leftover, Place, PlaceId,
-    PlaceSpec, RemovedImage, directory, removal,
+    PlaceSpec, RegistryWatch, RemovedImage, directory, removal,
 };
 
 /// Removals at once: more only take turns in the engine.
 const REMOVALS: usize = 8;
 /// Images pulled at the same time, unless the settings say: engines fetch three layers at once by themselves.
 pub const PULLS: usize = 3;
+/// How long a registry that gives nothing is waited for, unless the settings say.
+pub const REGISTRY_WAIT: Duration = Duration::from_mins(1);
 /// How long what is left of a failed start may take to go.
 const CLEAN: Duration = Duration::from_secs(30);
 /// Where the repository is unless the row or the image says.
@@ -107,6 +112,8 @@ pub struct DockerSettings {
     pub pull: Pull,
     /// Images that are pulled at the same time.
     pub pulls: usize,
+    /// How long pulls wait for a registry that gives nothing.
+    pub registry_wait: Duration,
     /// Directory of the user's Docker configuration, for credentials; `None` where it usually is.
     pub configuration: Option<PathBuf>,
     /// Platform of images, `os/architecture`; `None` is the engine's own.
@@ -124,6 +131,7 @@ impl DockerSettings {
             image: None,
             pull: Pull::default(),
             pulls: PULLS,
+            registry_wait: REGISTRY_WAIT,
             configuration: None,
             platform: None,
             best_effort_limits: false,
@@ -196,6 +204,7 @@ impl Docker {
                 .or_else(credentials::directory),
             default_registry: info.index_server_address.clone().unwrap_or_default(),
             turns: Arc::new(Semaphore::new(settings.pulls.max(1))),
+            registries: Arc::new(Registries::new(settings.registry_wait)),
             pulls: Pulls::default(),
             pulled: pulled.clone(),
         });
@@ -245,22 +254,22 @@ impl Docker {
         deadline: Duration,
     ) -> Result<Arc<Container>, Error> {
         let name = self.image_name(spec)?;
-        let image = self.images.get(name).await?;
+        let mut image = self.images.get(name).await?;
         inventory::remember_use(&self.settings.root, &image);
         let mut up = self.bring_up(spec, &image, deadline).await;
         // Somebody has removed it in the meantime.
         if matches!(&up, Err(Error::Image { image: id, .. }) if *id == image.id) {
-            let image = self.images.get_again(name).await?;
+            image = self.images.get_again(name, &image).await?;
             up = self.bring_up(spec, &image, deadline).await;
         }
         if let Err(Error::Image {
-            image,
+            image: subject,
             problem,
             hint,
         }) = &up
-            && image == name
+            && subject == name
         {
-            self.images.refuse(name, problem, hint);
+            self.images.refuse(name, &image, problem, hint);
         }
         up
     }
@@ -430,6 +439,10 @@ impl Backend for Docker {
         needed: &'a HashSet<String>,
     ) -> BoxFuture<'a, Result<Option<RemovedImage>, Error>> {
         Box::pin(self.evict_one(needed))
+    }
+
+    fn registries(&self) -> Option<RegistryWatch> {
+        Some(self.images.registries())
     }
 
     fn pulls(&self) -> Option<Pulls> {

@@ -1,15 +1,16 @@
 //! Pulls from a real registry on the loopback interface, behind a proxy that misbehaves on request.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use sandbox::Error;
 use sandbox::place::docker::{DockerSettings, Pull};
 use sandbox::place::{Backend, PlaceSpec};
-use testkit::{Answer, Captured, Registry};
+use testkit::{Answer, Captured, Registry, too_many_requests};
 
-use crate::docker_support::Engine;
+use crate::docker_support::{Engine, LIMIT, docker};
 
 async fn engine(change: impl FnOnce(&mut DockerSettings)) -> Option<Engine> {
     Engine::settled("busybox", change).await
@@ -69,8 +70,7 @@ async fn a_registry_that_is_busy_is_asked_again() {
     let registry = Registry::start(move |request| {
         let busy =
             request.path.contains("/manifests/") && refusals.fetch_add(1, Ordering::SeqCst) < 2;
-        let body = r#"{"errors":[{"code":"TOOMANYREQUESTS","message":"too many requests"}]}"#;
-        busy.then(|| Answer::new(429, &[("content-type", "application/json")], body))
+        busy.then(too_many_requests)
     });
     let Some(registry) = registry else {
         return;
@@ -107,6 +107,105 @@ async fn a_layer_that_breaks_off_is_fetched_again() {
         .prepare(&spec(&engine, &registry))
         .await
         .unwrap();
+    let asked = registry.requests();
+    let blobs = asked
+        .iter()
+        .filter(|request| request.method == "GET" && request.path.contains("/blobs/"));
+    let mut times = std::collections::HashMap::new();
+    for blob in blobs {
+        *times.entry(blob.path.as_str()).or_insert(0) += 1;
+    }
+    assert_eq!(times.len(), 2, "configuration and layer");
+    assert!(times.values().all(|&times| times >= 2), "{times:?}");
+}
+
+/// Whether an error is of a registry that gives nothing, which may pass.
+fn is_away(error: &Error, answer: &str) -> bool {
+    let Error::Registry { problem, .. } = error else {
+        return false;
+    };
+    let retry = error.kind().handling().retry;
+    problem.contains(answer) && retry == schema::failure::Retry::Always && !error.is_hopeless()
+}
+
+#[tokio::test]
+async fn a_registry_that_gives_nothing_is_no_fault_of_the_image() {
+    let Some(engine) = engine(|settings| settings.registry_wait = Duration::ZERO).await else {
+        return;
+    };
+    let well = Arc::new(AtomicBool::new(false));
+    let known = Arc::clone(&well);
+    let fault = move |request: &Captured| {
+        let broken = request.path.contains("/broken/");
+        let ill = request.path.contains("/manifests/") && !known.load(Ordering::SeqCst);
+        let unavailable = || Answer::new(503, &[("content-type", "text/html")], "<p>Later.</p>");
+        ill.then(if broken {
+            unavailable
+        } else {
+            too_many_requests
+        })
+    };
+    let Some(registry) = Registry::start(fault) else {
+        return;
+    };
+    registry.push("broken/thing:1", 1000);
+    let nobody = testkit::refused_url();
+    let nobody = nobody.trim_start_matches("http://").trim_end_matches("/v1");
+    let specs = [
+        registry.image(),
+        registry.name("broken/thing:1"),
+        format!("{nobody}/some/thing:1"),
+    ];
+    let specs = specs.map(|image| PlaceSpec {
+        image: Some(image),
+        ..engine.spec()
+    });
+    let pulls = specs.iter().map(|spec| engine.backend.prepare(spec));
+    let answers = ["toomanyrequests", "503", "connection refused"];
+    for (done, answer) in join_all(pulls).await.into_iter().zip(answers) {
+        let error = done.unwrap_err();
+        assert!(is_away(&error, answer), "{error:?}");
+    }
+    // Nobody waits any more, and each asks for itself: it comes as soon as it is given.
+    let error = engine.backend.prepare(&specs[0]).await.unwrap_err();
+    assert!(is_away(&error, answers[0]), "{error:?}");
+    well.store(true, Ordering::SeqCst);
+    engine.backend.prepare(&specs[0]).await.unwrap();
+    engine.backend.prepare(&specs[1]).await.unwrap();
+    docker(&["rmi", specs[1].image.as_deref().unwrap()]);
+}
+
+#[tokio::test]
+async fn an_image_that_was_removed_is_got_again_once_for_all() {
+    let Some(engine) = engine(|_| {}).await else {
+        return;
+    };
+    // The second time it takes a while: who comes meanwhile waits for the same.
+    let (gone, refusals) = (Arc::new(AtomicBool::new(false)), AtomicU32::new(0));
+    let known = Arc::clone(&gone);
+    let fault = move |request: &Captured| {
+        let again = request.path.contains("/manifests/") && known.load(Ordering::SeqCst);
+        let busy = again && refusals.fetch_add(1, Ordering::SeqCst) < 1;
+        busy.then(too_many_requests)
+    };
+    let Some(registry) = Registry::start(fault) else {
+        return;
+    };
+    let spec = spec(&engine, &registry);
+    engine.backend.prepare(&spec).await.unwrap();
+    docker(&["rmi", &registry.image()]);
+    gone.store(true, Ordering::SeqCst);
+    let before = registry.asked("GET", "/blobs/");
+    let starts = (0..6).map(|_| engine.backend.start(&spec, LIMIT));
+    for started in join_all(starts).await {
+        // Nothing in it can be started.
+        let error = started.map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("/bin/sh"), "{error}");
+    }
+    let manifests = registry.asked("GET", "/manifests/") + registry.asked("HEAD", "/manifests/");
+    let blobs = registry.asked("GET", "/blobs/") - before;
+    assert!(blobs <= 2, "{blobs} blobs, {manifests} manifests");
+    assert!(manifests <= 6, "two for each of three pulls: {manifests}");
 }
 
 #[tokio::test]

@@ -54,6 +54,7 @@ pub(super) fn operation(
         prefetch: batch.prefetch.unwrap_or(workers),
         evict_images: set("evict_images", sandbox.evict_images)?,
         engine_wait: set("engine_wait", sandbox.engine_wait)?.0,
+        registry_wait: set("registry_wait", sandbox.registry_wait)?.0,
         workers,
         start_workers: at_least_one("start-workers", start_workers)?,
         samples: at_least_one("samples", set("samples", batch.samples)?)?,

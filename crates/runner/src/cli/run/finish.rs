@@ -35,6 +35,9 @@ fn advice(end: &RunEnd) -> Option<&'static str> {
             FailureKind::EnvironmentImage => {
                 Some("`runner images pull` gets the images of a dataset beforehand, and says which cannot be had")
             }
+            FailureKind::EnvironmentRegistry => {
+                Some("--resume tries again what a registry did not give; `docker login` or a mirror (--image-mirror) may have other limits")
+            }
             FailureKind::EnvironmentStart => {
                 Some("`runner doctor` says what this machine lacks")
             }

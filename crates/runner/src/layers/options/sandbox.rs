@@ -122,6 +122,10 @@ pub struct Sandbox {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine_wait: Option<Span>,
+    /// Time that a registry may give nothing, being away or limiting pulls, before instances that need its images fail
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry_wait: Option<Span>,
     /// Bytes kept of one command's output
     #[arg(long, value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -111,6 +111,14 @@ impl Registry<'_> {
         }
     }
 
+    /// What people know it by.
+    pub(super) fn label(&self) -> &str {
+        match host(self.address()) {
+            "" => "of the engine's choice",
+            host => host,
+        }
+    }
+
     /// Whether a key of the configuration means this registry. Keys are hosts or addresses.
     fn is(&self, key: &str) -> bool {
         let key = host(key);

@@ -15,8 +15,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::progress::Pulls;
+use super::registries::Registries;
 use super::{call, pull, pulls};
 use crate::error::Error;
+use crate::place::RegistryWatch;
 
 /// How long the engine may take to say what it knows of an image.
 pub(super) const ANSWER: Duration = Duration::from_secs(30);
@@ -96,7 +98,14 @@ pub(super) enum Trouble {
         /// What the user can do.
         hint: String,
     },
-    /// The registry did not give it, also when tried again.
+    /// The registry gave nothing for too long.
+    Away {
+        /// Its host.
+        registry: String,
+        /// Its last answer, or what there was instead.
+        problem: String,
+    },
+    /// It did not come, also when tried again.
     Failed {
         /// What is wrong.
         problem: String,
@@ -116,6 +125,13 @@ impl Trouble {
             Self::Full => {
                 return Error::Disk {
                     operation: format!("pull the image `{image}`"),
+                };
+            }
+            Self::Away { registry, problem } => {
+                return Error::Registry {
+                    registry,
+                    image: image.to_owned(),
+                    problem,
                 };
             }
             Self::Engine { problem } => {
@@ -150,6 +166,8 @@ pub(super) struct Source {
     pub(super) default_registry: String,
     /// Turns at pulling.
     pub(super) turns: Arc<Semaphore>,
+    /// What is known of registries.
+    pub(super) registries: Arc<Registries>,
     /// Pulls that go on.
     pub(super) pulls: Pulls,
     /// Directory where it is remembered what was pulled.
@@ -173,37 +191,47 @@ impl Images {
     /// The image of a name.
     ///
     /// # Errors
-    /// `Image` with the registry's answer, `Disk` when there is no room for it.
+    /// `Image` with the registry's answer, `Registry` when it gives nothing, `Disk` when there is no room for it.
     pub(super) async fn get(&self, name: &str) -> Result<Arc<Image>, Error> {
         let job = self.job(name);
         let done = job.clone().await;
-        if let Err(Trouble::Engine { .. } | Trouble::Full) = &done {
+        if let Err(Trouble::Engine { .. } | Trouble::Away { .. } | Trouble::Full) = &done {
             // Who comes later may have more luck; what a registry refuses, it refuses all.
-            self.forget(name, &job);
+            self.forget_if(name, |known| known.ptr_eq(&job));
         }
         done.map_err(|trouble| trouble.error(name))
     }
 
-    /// Looks for the image again: the engine no longer has what it had.
-    pub(super) async fn get_again(&self, name: &str) -> Result<Arc<Image>, Error> {
-        self.jobs().remove(name);
+    /// Looks for the image again: the engine no longer has the one that was `seen`. Where somebody looks already, this waits for the same.
+    pub(super) async fn get_again(
+        &self,
+        name: &str,
+        seen: &Arc<Image>,
+    ) -> Result<Arc<Image>, Error> {
+        self.forget_if(name, |job| found(job, seen));
         self.get(name).await
     }
 
-    /// From now on the image of a name is refused: no place can be made from it.
-    pub(super) fn refuse(&self, name: &str, problem: &str, hint: &str) {
+    /// From now on the image of a name is refused, unless it is another one by now: no place can be made from the one that was `seen`.
+    pub(super) fn refuse(&self, name: &str, seen: &Arc<Image>, problem: &str, hint: &str) {
         let trouble = Trouble::Refused {
             problem: problem.to_owned(),
             hint: hint.to_owned(),
         };
-        let job = std::future::ready(Err(trouble)).boxed().shared();
-        self.jobs().insert(name.to_owned(), job);
+        if let Some(job) = self.jobs().get_mut(name).filter(|job| found(job, seen)) {
+            *job = std::future::ready(Err(trouble)).boxed().shared();
+        }
     }
 
     /// Forgets what is known of images: they are gone.
     pub(super) fn forget_all(&self, names: &HashSet<String>) {
         self.jobs()
             .retain(|name, _| !names.contains(&pulls::full(name)));
+    }
+
+    /// What is known of registries.
+    pub(super) fn registries(&self) -> RegistryWatch {
+        self.source.registries.watch()
     }
 
     /// The pulls that go on.
@@ -233,9 +261,9 @@ impl Images {
         job
     }
 
-    fn forget(&self, name: &str, failed: &Job) {
+    fn forget_if(&self, name: &str, is_it: impl Fn(&Job) -> bool) {
         let mut jobs = self.jobs();
-        if jobs.get(name).is_some_and(|job| job.ptr_eq(failed)) {
+        if jobs.get(name).is_some_and(is_it) {
             jobs.remove(name);
         }
     }
@@ -243,6 +271,11 @@ impl Images {
     fn jobs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Job>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether it was this job that found an image.
+fn found(job: &Job, image: &Arc<Image>) -> bool {
+    matches!(job.peek(), Some(Ok(known)) if Arc::ptr_eq(known, image))
 }
 
 async fn obtain(source: &Source, name: &str) -> Result<Arc<Image>, Trouble> {
@@ -287,7 +320,7 @@ async fn obtain(source: &Source, name: &str) -> Result<Arc<Image>, Trouble> {
 fn not_instead(image: &Image, platform: &str, trouble: Trouble) -> Trouble {
     let why = match trouble {
         Trouble::Refused { problem, .. } | Trouble::Failed { problem } => problem,
-        Trouble::Engine { .. } | Trouble::Full => return trouble,
+        Trouble::Away { .. } | Trouble::Engine { .. } | Trouble::Full => return trouble,
     };
     match other_platform(image, platform) {
         Trouble::Refused { problem, hint } => Trouble::Refused {

@@ -21,7 +21,8 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
 use super::image::{Image, Images, Source};
 use super::progress::Pulls;
-use super::{Pull, call, connect, credentials, pulls};
+use super::registries::Registries;
+use super::{Pull, REGISTRY_WAIT, call, connect, credentials, pulls};
 use crate::error::Error;
 
 /// How long the engine may take to list what it has.
@@ -82,6 +83,7 @@ impl Inventory {
             configuration: credentials::directory(),
             default_registry: info.index_server_address.unwrap_or_default(),
             turns: Arc::new(Semaphore::new(pulls.max(1))),
+            registries: Arc::new(Registries::new(REGISTRY_WAIT)),
             pulls: Pulls::default(),
             pulled,
         });
@@ -104,7 +106,7 @@ impl Inventory {
     /// Gets an image, and returns its digest.
     ///
     /// # Errors
-    /// `Image` with the registry's answer, `Disk` when there is no room for it.
+    /// `Image` with the registry's answer, `Registry` when it gives nothing, `Disk` when there is no room for it.
     pub async fn pull(&self, name: &str) -> Result<String, Error> {
         let image = self.images.get(name).await?;
         // What was fetched for a run is the last that should be thrown away.
