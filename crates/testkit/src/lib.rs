@@ -10,9 +10,11 @@
 
 pub mod answer;
 mod apptainer;
+mod containers;
 mod engine;
 pub mod hub;
 mod images;
+mod permitted;
 mod podman;
 mod registry;
 mod server;
@@ -20,8 +22,10 @@ pub mod strict_chat;
 
 pub use answer::Answer;
 pub use apptainer::{apptainer, apptainer_file, apptainer_image};
+pub use containers::remove_containers;
 pub use engine::{EngineOptions, PrivateEngine};
 pub use images::docker_image;
+pub use permitted::permitted;
 pub use podman::podman_image;
 pub use registry::{Registry, too_many_requests};
 pub use server::{Captured, FakeServer, refused_url};

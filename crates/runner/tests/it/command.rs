@@ -164,21 +164,4 @@ impl Place {
 }
 
 /// Whether this process may do what a test needs; a skip is loud, and a failure where `PATCHMILL_REQUIRE` names it.
-#[expect(clippy::print_stderr, reason = "a skip must be seen")]
-pub(crate) fn permitted(what: &str, program: &[&str]) -> bool {
-    let tried = Command::new(program[0]).args(&program[1..]).output();
-    if tried.is_ok_and(|output| output.status.success()) {
-        return true;
-    }
-    let required = std::env::var("PATCHMILL_REQUIRE").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|name| name.trim() == what),
-        "{what} is required: `{}` does not work here",
-        program.join(" ")
-    );
-    eprintln!(
-        "SKIPPED for {what}: `{}` does not work here",
-        program.join(" ")
-    );
-    false
-}
+pub(crate) use testkit::permitted;

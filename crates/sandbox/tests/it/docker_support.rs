@@ -1,7 +1,7 @@
 //! Containers of a real engine, and questions to them.
 
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sandbox::place::docker::{Docker, DockerSettings};
@@ -26,11 +26,12 @@ pub(crate) struct Engine {
 /// A test that failed leaves nothing either.
 impl Drop for Engine {
     fn drop(&mut self) {
-        for name in self.started.lock().unwrap().drain(..) {
-            let _ = Command::new("docker")
-                .args(["rm", "--force", "--volumes", &name])
-                .output();
-        }
+        let started = std::mem::take(
+            self.started
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        testkit::remove_containers(started);
     }
 }
 

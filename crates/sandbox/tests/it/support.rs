@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sandbox::place::apptainer::{Apptainer, ApptainerSettings};
@@ -85,11 +85,12 @@ pub(crate) struct Ground {
 /// A test that failed leaves nothing either.
 impl Drop for Ground {
     fn drop(&mut self) {
-        for name in self.started.lock().unwrap().drain(..) {
-            let _ = Command::new("docker")
-                .args(["rm", "--force", "--volumes", &name])
-                .output();
-        }
+        let started = std::mem::take(
+            self.started
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        testkit::remove_containers(started);
     }
 }
 
@@ -114,10 +115,14 @@ impl Ground {
 
     /// Sees to it that a sandbox's container goes with the test.
     pub(crate) fn remember(&self, sandbox: &Sandbox) {
-        let name = sandbox.id().0.clone();
         if sandbox.applied().image.is_some() {
-            self.started.lock().unwrap().push(name);
+            self.remember_container(&sandbox.id().0);
         }
+    }
+
+    /// The same for a container.
+    pub(crate) fn remember_container(&self, name: &str) {
+        self.started.lock().unwrap().push(name.to_owned());
     }
 
     /// The workspace of a sandbox as it is now, on the host.
