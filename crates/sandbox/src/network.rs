@@ -3,6 +3,7 @@
 mod address;
 mod frame;
 mod gateway;
+mod lookup;
 mod probe;
 mod proxy;
 mod queue;

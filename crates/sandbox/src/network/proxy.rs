@@ -9,11 +9,11 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use schema::journal::NetworkUse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::Semaphore;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::address::is_public;
+use super::lookup::Lookups;
 use super::relay::relay;
 use super::request::{self, Request, Unreadable};
 use super::rule::{Allowed, Host, Target};
@@ -23,10 +23,6 @@ use super::traffic::Traffic;
 
 /// How long a client may take to say what it wants.
 const ASK: Duration = Duration::from_secs(30);
-/// How long a name may take to be found.
-const LOOKUP: Duration = Duration::from_secs(15);
-/// Names that are looked up at once for one sandbox: each takes a thread while it lasts.
-const LOOKUPS: usize = 4;
 /// How long one address may take to answer, and how many of them are tried.
 const CONNECT: Duration = Duration::from_secs(10);
 const ADDRESSES: usize = 4;
@@ -40,7 +36,7 @@ const REST_TIME: Duration = Duration::from_secs(2);
 pub struct Proxy {
     allowed: Allowed,
     traffic: Traffic,
-    lookups: Semaphore,
+    lookups: Lookups,
 }
 
 /// An answer in place of a connection.
@@ -67,7 +63,7 @@ impl Proxy {
         Self {
             allowed,
             traffic: Traffic::default(),
-            lookups: Semaphore::new(LOOKUPS),
+            lookups: Lookups::new(),
         }
     }
 
@@ -173,26 +169,13 @@ impl Proxy {
 
     /// The addresses of a name that it may lead to. They are used as they are: a second question could be answered otherwise.
     async fn addresses(&self, target: &Target, name: &str) -> Result<Vec<SocketAddr>, Refusal> {
-        let lookup = async {
-            let _turn = self.lookups.acquire().await;
-            // With the dot at its end it is the name itself, not one below the domains of this machine.
-            match lookup_host((format!("{name}."), target.port)).await {
-                Ok(found) => Ok(found.collect::<Vec<_>>()),
-                Err(_) => lookup_host((name, target.port))
-                    .await
-                    .map(Iterator::collect),
-            }
-        };
-        let failed = |problem: String| {
+        let found = self.lookups.addresses(name, target.port).await;
+        let found = found.map_err(|problem| {
             Refusal::new(
                 "502 Bad Gateway",
                 format!("`{target}` is allowed, but its name cannot be resolved: {problem}"),
             )
-        };
-        let found = timeout(LOOKUP, lookup)
-            .await
-            .map_err(|_| failed(format!("no answer within {} s", LOOKUP.as_secs())))?
-            .map_err(|error| failed(error.to_string()))?;
+        })?;
         let may = |ip: IpAddr| is_public(ip) || self.allowed.lists(ip, target.port);
         let refused = found.iter().find(|address| !may(address.ip())).copied();
         let good: Vec<_> = found.into_iter().filter(|found| may(found.ip())).collect();
