@@ -305,6 +305,7 @@ impl Container {
                 Error::lost(operation, not_up.of(self.name()))
             })?;
         *main = Some(streams);
+        self.entry.forget();
         self.stopped.store(false, Ordering::SeqCst);
         Ok(())
     }

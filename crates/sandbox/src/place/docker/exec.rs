@@ -1,7 +1,7 @@
 //! Programs beside the main process: each is an exec of its own, as the same user.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bollard::Docker;
@@ -44,11 +44,22 @@ const PROGRAM: usize = 3;
 /// What the engine says where it could start everything but the program itself.
 const RUNTIME: &str = "OCI runtime";
 
-/// Which shell a container's programs are started by.
+/// Which shell a container's programs are started by: the one that started the first of them, before anybody worked in there. Whoever works there can
+/// make either fail, and is not to choose by that.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// One that finds its work by its own name (busybox) cannot be started by the main process's.
-    images: AtomicBool,
+    settled: Mutex<Option<&'static str>>,
+}
+
+impl Entry {
+    /// Forgets it with the main process that it belonged to.
+    pub(super) fn forget(&self) {
+        *self.settled() = None;
+    }
+
+    fn settled(&self) -> MutexGuard<'_, Option<&'static str>> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A started exec.
@@ -143,7 +154,7 @@ pub(super) async fn sweep(
     Ok(())
 }
 
-/// Gives arguments to a shell that nobody has had a hand in, else to the image's.
+/// Gives arguments to a container's shell. Calls for one container come one after the other.
 async fn run(
     docker: &Docker,
     container: &str,
@@ -158,15 +169,21 @@ async fn run(
         });
         std::iter::once(shell.to_owned()).chain(words).collect()
     };
-    if !entry.images.load(Ordering::Relaxed) {
-        match run_command(docker, container, with(OWN), directory.clone()).await {
-            Err(failed) if failed.is_of_the_program() => {}
-            own => return own,
-        }
+    let settled = *entry.settled();
+    if let Some(shell) = settled {
+        return run_command(docker, container, with(shell), directory).await;
     }
-    let started = run_command(docker, container, with(IMAGES), directory).await;
+    let own = run_command(docker, container, with(OWN), directory.clone()).await;
+    let (shell, started) = match own {
+        // One that finds its work by its own name (busybox) is another program under this one.
+        Err(failed) if failed.is_of_the_program() => {
+            let images = run_command(docker, container, with(IMAGES), directory).await;
+            (IMAGES, images)
+        }
+        own => (OWN, own),
+    };
     if started.is_ok() {
-        entry.images.store(true, Ordering::Relaxed);
+        *entry.settled() = Some(shell);
     }
     started
 }
