@@ -140,6 +140,14 @@ pub(crate) fn boot_id() -> String {
         .unwrap_or_default()
 }
 
+/// Inode of the namespace in which this process's numbers mean something; `None` where it cannot be seen. The kernel tells every namespace of one boot
+/// apart by it.
+pub(crate) fn namespace() -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let namespace = std::fs::metadata("/proc/self/ns/pid").ok()?;
+    Some(namespace.ino())
+}
+
 /// Sends a signal; a process that is already gone, or not ours, is not an error.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::{RunDirectory, atomic};
 use crate::clock;
 use crate::error::{At, Error};
 
-/// A writer on another machine is dead after this long without a heartbeat.
+/// A writer whose process cannot be seen is dead after this long without a heartbeat.
 const HEARTBEAT_LIMIT: Duration = Duration::from_mins(1);
 
 /// How often a living writer beats.
@@ -28,6 +29,9 @@ pub struct Owner {
     pub host: String,
     /// Its boot: a process id means nothing after the next one.
     pub boot_id: String,
+    /// Inode of the namespace in which the process has its number; `None` where it is not known.
+    #[serde(default)]
+    pub namespace: Option<u64>,
     /// Process.
     pub pid: u32,
     /// When the process started, in clock ticks since boot: tells it from a later process with the same id.
@@ -46,6 +50,7 @@ impl Owner {
         Self {
             host: host(),
             boot_id: boot_id(),
+            namespace: namespace(),
             pid,
             started: start_time(pid).unwrap_or_default(),
             heartbeat: clock::text(clock::now()),
@@ -58,8 +63,13 @@ impl Owner {
         if self.finished {
             return false;
         }
-        if self.host == host() {
-            return self.boot_id == boot_id() && start_time(self.pid) == Some(self.started);
+        // A process number means something on one boot, in one namespace: runners in containers may share all else, the host's name too.
+        let same_boot = self.boot_id == boot_id();
+        if same_boot && self.namespace == namespace() {
+            return start_time(self.pid) == Some(self.started);
+        }
+        if !same_boot && self.host == host() {
+            return false;
         }
         self.heartbeat
             .parse::<Timestamp>()
@@ -78,6 +88,11 @@ fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())
         .unwrap_or_default()
+}
+
+fn namespace() -> Option<u64> {
+    let namespace = fs::metadata("/proc/self/ns/pid").ok()?;
+    Some(namespace.ino())
 }
 
 /// Start of a process in ticks since boot (field 22 of its `stat`), `None` when there is no such process or it is a zombie.
@@ -288,13 +303,25 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_lives_by_its_heartbeat() {
+    fn one_whose_process_cannot_be_seen_lives_by_its_heartbeat() {
         let now = clock::now();
-        let mut owner = Owner::this();
-        owner.host.push_str("-other");
-        assert!(owner.alive(now));
-        assert!(!owner.alive(now + Duration::from_secs(61)));
-        owner.heartbeat = "never".into();
-        assert!(!owner.alive(now));
+        let mut machine = Owner::this();
+        machine.host.push_str("-other");
+        machine.boot_id.push('x');
+        // In another container of this machine, which may have another name or the same.
+        let mut container = Owner::this();
+        container.namespace = container.namespace.map(|inode| inode + 1);
+        container.started += 1;
+        let mut named = container.clone();
+        named.host.push_str("-other");
+        for mut owner in [machine, container, named] {
+            assert!(owner.alive(now));
+            assert!(!owner.alive(now + Duration::from_secs(61)));
+            owner.heartbeat = "never".into();
+            assert!(!owner.alive(now));
+        }
+        let mut renamed = Owner::this();
+        renamed.host.push_str("-other");
+        assert!(renamed.alive(now + Duration::from_secs(61)));
     }
 }

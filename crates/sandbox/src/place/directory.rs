@@ -25,6 +25,9 @@ pub(crate) struct Owner {
     /// Ticks after boot.
     start: u64,
     boot: String,
+    /// Namespace of the process number; `None` where it is not known.
+    #[serde(default)]
+    namespace: Option<u64>,
     run: String,
     instance: String,
     attempt: String,
@@ -36,6 +39,7 @@ pub(crate) struct Owner {
 static OWN_START: LazyLock<u64> =
     LazyLock::new(|| processes::read(std::process::id()).map_or(0, |process| process.start));
 static BOOT: LazyLock<String> = LazyLock::new(processes::boot_id);
+static NAMESPACE: LazyLock<Option<u64>> = LazyLock::new(processes::namespace);
 
 impl Owner {
     fn this_process(labels: &Labels) -> Self {
@@ -43,6 +47,7 @@ impl Owner {
             pid: std::process::id(),
             start: *OWN_START,
             boot: BOOT.clone(),
+            namespace: *NAMESPACE,
             run: labels.run.clone(),
             instance: labels.instance.clone(),
             attempt: labels.attempt.clone(),
@@ -50,8 +55,9 @@ impl Owner {
         }
     }
 
+    /// Whether it may live: a number of another namespace says nothing.
     fn is_alive(&self) -> bool {
-        self.boot == *BOOT && is_running(self.pid, self.start)
+        self.boot == *BOOT && (self.namespace != *NAMESPACE || is_running(self.pid, self.start))
     }
 }
 
@@ -67,7 +73,8 @@ pub(crate) fn own_start() -> u64 {
 
 /// Prefix of the names of directories that this runner keeps beside its places.
 pub(crate) fn kin() -> String {
-    format!("{KIN}{}.{}.", std::process::id(), *OWN_START)
+    let namespace = NAMESPACE.unwrap_or_default();
+    format!("{KIN}{}.{}.{namespace}.", std::process::id(), *OWN_START)
 }
 
 /// Creates a directory that only its owner may enter; its parents are made too.
@@ -239,15 +246,14 @@ fn matching(root: &Path, wanted: impl Fn(&str, &Path) -> bool) -> io::Result<Vec
     Ok(found)
 }
 
+/// Whether the rest of a kin's name is that of a process which is gone; one of another namespace cannot be seen.
 fn is_dead_kin(rest: &str) -> bool {
-    let mut parts = rest.split('.');
-    let (Some(pid), Some(start)) = (
-        parts.next().and_then(|part| part.parse().ok()),
-        parts.next().and_then(|part| part.parse().ok()),
-    ) else {
+    let numbers: Option<Vec<u64>> = rest.split('.').map(|part| part.parse().ok()).collect();
+    let Some([pid, start, namespace, _]) = numbers.as_deref() else {
         return false;
     };
-    !is_running(pid, start)
+    let is_ours = *namespace == NAMESPACE.unwrap_or_default();
+    is_ours && u32::try_from(*pid).is_ok_and(|pid| !is_running(pid, *start))
 }
 
 #[cfg(test)]
@@ -262,5 +268,25 @@ mod tests {
             attempt: String::from("s1-a1"),
         };
         assert_eq!(name(&labels), "_..-.._a_b_-s1-a1");
+    }
+
+    #[test]
+    fn a_process_tells_of_its_own_namespace_alone() {
+        let mut owner = Owner::this_process(&Labels::new("r", "i", "a"));
+        assert!(owner.is_alive());
+        owner.start += 1;
+        assert!(!owner.is_alive());
+        owner.namespace = owner.namespace.map(|inode| inode + 1);
+        assert!(owner.is_alive());
+        owner.boot.push('x');
+        assert!(!owner.is_alive());
+        let own = kin();
+        let own = own.strip_prefix(KIN).unwrap();
+        assert!(!is_dead_kin(&format!("{own}7")));
+        let namespace = NAMESPACE.unwrap_or_default();
+        assert!(is_dead_kin(&format!("1.1.{namespace}.7")));
+        assert!(!is_dead_kin(&format!("1.1.{}.7", namespace + 1)));
+        assert!(!is_dead_kin(&format!("1.1.{namespace}")));
+        assert!(!is_dead_kin("mine"));
     }
 }

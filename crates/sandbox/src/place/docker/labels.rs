@@ -15,6 +15,7 @@ const ATTEMPT: &str = "patchmill.attempt";
 const HOST: &str = "patchmill.owner.host";
 const ROOT: &str = "patchmill.owner.root";
 const BOOT: &str = "patchmill.owner.boot";
+const NAMESPACE: &str = "patchmill.owner.pidns";
 const PID: &str = "patchmill.owner.pid";
 const STARTED: &str = "patchmill.owner.started";
 
@@ -36,6 +37,7 @@ pub(super) fn of(labels: &Labels, root: &Path) -> HashMap<String, String> {
         (HOST, host()),
         (ROOT, full(root)),
         (BOOT, processes::boot_id()),
+        (NAMESPACE, namespace()),
         (PID, std::process::id().to_string()),
         (STARTED, directory::own_start().to_string()),
     ]
@@ -57,6 +59,7 @@ pub(super) fn own_filter() -> HashMap<String, Vec<String>> {
     let own = [
         format!("{PROJECT}={PROJECT_VALUE}"),
         format!("{BOOT}={}", processes::boot_id()),
+        format!("{NAMESPACE}={}", namespace()),
         format!("{PID}={}", std::process::id()),
     ];
     HashMap::from([("label".to_owned(), own.to_vec())])
@@ -85,23 +88,43 @@ pub(super) fn is_kept(name: &str) -> bool {
     name.starts_with(KEPT)
 }
 
-/// Whether the container's runner is known to be gone. Of another machine's runners nothing is known, and their containers stay.
-pub(super) fn is_orphan(labels: &HashMap<String, String>) -> bool {
+/// What can be told of a container's runner from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// It lives, or nothing is known of it.
+    Alive,
+    Gone,
+    /// It is of this machine, or of one with the same name, and its process cannot be seen: in another container, or before another start.
+    Unseen,
+}
+
+/// What has become of the runner of a container.
+pub(super) fn runner(labels: &HashMap<String, String>) -> Runner {
     let is = |key: &str, value: &str| labels.get(key).is_some_and(|found| found == value);
-    if !is(PROJECT, PROJECT_VALUE) || !is(HOST, &host()) {
-        return false;
+    if !is(PROJECT, PROJECT_VALUE) || !labels.contains_key(BOOT) {
+        return Runner::Alive;
     }
-    if !is(BOOT, &processes::boot_id()) {
-        return labels.contains_key(BOOT);
+    // A process number means something in its own namespace alone. Runners in containers that share an engine may share all else, the host's name too.
+    match (is(BOOT, &processes::boot_id()), is(NAMESPACE, &namespace())) {
+        (true, true) if processes::namespace().is_some() => by_process(labels),
+        (true, _) => Runner::Unseen,
+        (false, _) if is(HOST, &host()) => Runner::Unseen,
+        (false, _) => Runner::Alive,
     }
+}
+
+fn by_process(labels: &HashMap<String, String>) -> Runner {
     let number = |key: &str| labels.get(key).and_then(|text| text.parse::<u64>().ok());
-    match (
-        number(PID).and_then(|pid| u32::try_from(pid).ok()),
-        number(STARTED),
-    ) {
-        (Some(pid), Some(started)) => !directory::is_running(pid, started),
-        _ => false,
+    let pid = number(PID).and_then(|pid| u32::try_from(pid).ok());
+    match (pid, number(STARTED)) {
+        (Some(pid), Some(started)) if !directory::is_running(pid, started) => Runner::Gone,
+        _ => Runner::Alive,
     }
+}
+
+/// The namespace of this process's number, as labels name it.
+fn namespace() -> String {
+    processes::namespace().map_or_else(|| String::from("unknown"), |inode| inode.to_string())
 }
 
 /// Name of this machine.
@@ -145,19 +168,32 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_dead_process_of_this_machine_left_is_an_orphan() {
-        assert!(!is_orphan(&mine()));
-        let with = |key: &str, value: &str| {
+    fn a_process_tells_of_its_own_namespace_alone() {
+        assert_eq!(runner(&mine()), Runner::Alive);
+        let with = |changes: &[(&str, &str)]| {
             let mut labels = mine();
-            labels.insert(key.to_owned(), value.to_owned());
-            labels
+            for (key, value) in changes {
+                labels.insert((*key).to_owned(), (*value).to_owned());
+            }
+            runner(&labels)
         };
-        assert!(is_orphan(&with(STARTED, "1")));
-        assert!(is_orphan(&with(BOOT, "another")));
-        assert!(!is_orphan(&with(HOST, "another")));
-        assert!(!is_orphan(&with(PROJECT, "another")));
-        assert!(!is_orphan(&with(PID, "none")));
-        assert!(!is_orphan(&HashMap::new()));
+        assert_eq!(with(&[(STARTED, "1")]), Runner::Gone);
+        // The same process, of a machine that calls itself something else meanwhile.
+        assert_eq!(with(&[(STARTED, "1"), (HOST, "another")]), Runner::Gone);
+        assert_eq!(with(&[(STARTED, "1"), (NAMESPACE, "1")]), Runner::Unseen);
+        assert_eq!(
+            with(&[(STARTED, "1"), (NAMESPACE, "unknown")]),
+            Runner::Unseen
+        );
+        assert_eq!(with(&[(NAMESPACE, "1"), (HOST, "another")]), Runner::Unseen);
+        assert_eq!(with(&[(BOOT, "another")]), Runner::Unseen);
+        assert_eq!(with(&[(BOOT, "another"), (HOST, "another")]), Runner::Alive);
+        assert_eq!(with(&[(STARTED, "1"), (PROJECT, "another")]), Runner::Alive);
+        assert_eq!(with(&[(PID, "none")]), Runner::Alive);
+        assert_eq!(runner(&HashMap::new()), Runner::Alive);
+        let mut older = mine();
+        older.remove(NAMESPACE);
+        assert_eq!(runner(&older), Runner::Unseen);
     }
 
     #[test]
