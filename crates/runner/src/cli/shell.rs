@@ -1,5 +1,6 @@
 //! `runner shell`.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use serde_json::json;
 use super::arguments::Shell;
 use super::error::Error;
 use crate::backends;
+use crate::error::chain;
 use crate::exit::Exit;
 use crate::store::{RunDirectory, journal};
 use crate::ui::terminal::{End, Raw};
@@ -169,12 +171,48 @@ fn refuse_others(directory: &Path) -> Result<(), Error> {
     ))
 }
 
+/// The backends of what was kept; each is asked for once. `None` stands for one that cannot be used, which was said.
+struct Backends<'a> {
+    root: &'a Path,
+    printer: &'a Printer,
+    opened: BTreeMap<&'a str, Option<Arc<dyn Backend>>>,
+}
+
+impl<'a> Backends<'a> {
+    /// Whether a sandbox is still there; `None` where that cannot be told.
+    async fn has(&mut self, kept: &'a Kept) -> Option<bool> {
+        let name = kept.backend.as_str();
+        let opened = if let Some(opened) = self.opened.get(name) {
+            opened.clone()
+        } else {
+            let opened = backend(kept, self.root).await;
+            let opened = opened.map_err(|error| self.tell(name, &error)).ok();
+            self.opened.insert(name, opened.clone());
+            opened
+        };
+        let found = opened?.has(&kept.place).await;
+        found.map_err(|error| self.tell(name, &error)).ok()
+    }
+
+    fn tell(&self, name: &str, error: &(dyn std::error::Error + 'static)) {
+        let name = escape::short(name, 80);
+        let problem = chain(error);
+        self.printer.warn(&format!(
+            "what was kept by the backend {name} cannot be looked for: {problem}"
+        ));
+    }
+}
+
 /// A line for each, and whether it is still there.
 async fn list(kept: &[Kept], root: &Path, printer: &Printer) -> Result<Exit, Error> {
+    let mut backends = Backends {
+        root,
+        printer,
+        opened: BTreeMap::new(),
+    };
     let mut found = Vec::new();
     for one in kept {
-        let there = backend(one, root).await?.has(&one.place).await?;
-        found.push((one, there));
+        found.push((one, backends.has(one).await));
     }
     if printer.is_json() {
         let found: Vec<_> = found
@@ -193,7 +231,11 @@ async fn list(kept: &[Kept], root: &Path, printer: &Printer) -> Result<Exit, Err
         printer.data("no sandbox is kept");
     }
     for (kept, there) in found {
-        let gone = if there { "" } else { " (gone)" };
+        let gone = match there {
+            Some(true) => "",
+            Some(false) => " (gone)",
+            None => " (not known)",
+        };
         let line = format!("{}  {}  {}{gone}", kept.whose(), kept.backend, kept.place.0);
         printer.data(&escape::line(&line));
     }
@@ -223,13 +265,14 @@ async fn enter(kept: &Kept, root: &Path) -> Result<Exit, Error> {
         path: "/dev/tty".into(),
         source,
     };
-    let raw = Raw::take().map_err(broken)?;
     let visit = Visit {
         init: kept.init.clone(),
         terminal: std::env::var("TERM").unwrap_or_else(|_| String::from("xterm")),
-        size: raw.size(),
+        size: ui::terminal::size().map_err(broken)?,
     };
     let shell = backend.visit(&kept.place, &visit).await?;
+    // Not before: until there is a shell to take the keys, they are this command's, and one of them ends it.
+    let raw = Raw::take().map_err(broken)?;
     let ended = raw.hand_to(shell).await.map_err(broken)?;
     drop(raw);
     Ok(match ended {

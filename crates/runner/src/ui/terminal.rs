@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::pin::pin;
 
 use rustix::fs::OFlags;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use sandbox::place::Ended;
 use sandbox::place::terminal::{Size, Terminal};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -51,54 +52,90 @@ impl Raw {
         Ok(taken)
     }
 
-    /// Its size.
-    pub fn size(&self) -> Size {
-        size_of(&self.terminal)
-    }
-
     /// Moves bytes both ways until the shell ends, or this process is told to.
     ///
     /// # Errors
     /// When the terminal or the shell's stream breaks.
     pub async fn hand_to(&self, shell: Terminal) -> io::Result<End> {
         let Terminal {
-            mut input,
-            mut output,
+            input,
+            output,
             sizes,
             mut ended,
         } = shell;
-        // A terminal is waited for as a pipe is.
-        let mut keys = Receiver::from_file_unchecked(open()?)?;
-        let mut screen = Sender::from_file_unchecked(open()?)?;
         let mut sized = signal(SignalKind::window_change())?;
         let mut ends = [
             signal(SignalKind::hangup())?,
             signal(SignalKind::terminate())?,
         ];
         let [hung_up, terminated] = &mut ends;
-        let (mut typed, mut shown) = (vec![0; PIECE], vec![0; PIECE]);
-        let (mut typing, mut showing) = (true, true);
+        // Each goes on while the others wait: a shell that takes no keys is still shown, and can be left.
+        let mut typing = pin!(typing(open()?, input));
+        let mut showing = pin!(showing(output, open()?));
+        let mut sizing = pin!(async {
+            while sized.recv().await.is_some() {
+                sizes.resize(self.size()).await;
+            }
+        });
+        let (mut is_typing, mut is_showing, mut is_sizing) = (true, true, true);
         loop {
             tokio::select! {
-                read = keys.read(&mut typed), if typing => match read? {
-                    0 => typing = false,
-                    length => {
-                        // A shell that is gone takes nothing more, and says so by its end.
-                        typing = input.write_all(&typed[..length]).await.is_ok()
-                            && input.flush().await.is_ok();
-                    }
-                },
-                read = output.read(&mut shown), if showing => match read {
-                    Ok(0) | Err(_) => showing = false,
-                    Ok(length) => screen.write_all(&shown[..length]).await?,
-                },
-                _ = sized.recv() => sizes.resize(self.size()).await,
+                typed = &mut typing, if is_typing => {
+                    typed?;
+                    is_typing = false;
+                }
+                shown = &mut showing, if is_showing => {
+                    shown?;
+                    is_showing = false;
+                }
+                () = &mut sizing, if is_sizing => is_sizing = false,
                 _ = hung_up.recv() => return Ok(End::Signal(1)),
                 _ = terminated.recv() => return Ok(End::Signal(15)),
-                ended = &mut ended, if !showing => return Ok(End::Shell(ended)),
+                ended = &mut ended, if !is_showing => return Ok(End::Shell(ended)),
             }
         }
     }
+
+    fn size(&self) -> Size {
+        size_of(&self.terminal)
+    }
+}
+
+/// Sends what is typed until one side ends. A shell that is gone takes nothing more, and says so by its end.
+async fn typing(terminal: File, mut input: impl AsyncWrite + Unpin) -> io::Result<()> {
+    // A terminal is waited for as a pipe is.
+    let mut keys = Receiver::from_file_unchecked(terminal)?;
+    let mut typed = vec![0; PIECE];
+    loop {
+        let length = keys.read(&mut typed).await?;
+        let sent = async {
+            input.write_all(&typed[..length]).await?;
+            input.flush().await
+        };
+        if length == 0 || sent.await.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// Shows what the shell says until it says no more.
+async fn showing(mut output: impl AsyncRead + Unpin, terminal: File) -> io::Result<()> {
+    let mut screen = Sender::from_file_unchecked(terminal)?;
+    let mut shown = vec![0; PIECE];
+    loop {
+        match output.read(&mut shown).await {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(length) => screen.write_all(&shown[..length]).await?,
+        }
+    }
+}
+
+/// Size of the terminal.
+///
+/// # Errors
+/// When there is none.
+pub fn size() -> io::Result<Size> {
+    open().map(size_of)
 }
 
 /// Opens the terminal as a description of its own: what is set here concerns no other program.

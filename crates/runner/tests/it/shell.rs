@@ -1,13 +1,17 @@
 //! Shells in kept sandboxes, at a real terminal.
 
 use std::io::{Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 use pty_process::blocking::{Command, Pty};
 use rustix::termios::{Termios, tcgetattr};
 use serde_json::json;
+use testkit::{Answer, FakeServer};
 
 use crate::command::{Said, permitted};
 use crate::fixture::{Fixture, SOON};
@@ -24,6 +28,11 @@ pub(crate) struct Visit {
 impl Visit {
     /// Opens it for a run of a fixture.
     pub(crate) fn to(fixture: &Fixture, more: &[&str]) -> Self {
+        Self::by(fixture, more, &[])
+    }
+
+    /// The same with variables.
+    fn by(fixture: &Fixture, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let (terminal, other) = pty_process::blocking::open().unwrap();
         terminal.resize(pty_process::Size::new(33, 111)).unwrap();
         let before = tcgetattr(&terminal).unwrap();
@@ -32,6 +41,7 @@ impl Visit {
             .args(more)
             .current_dir(fixture.place.path())
             .env("TERM", "xterm-test")
+            .envs(variables.iter().copied())
             .spawn(other)
             .unwrap();
         let (give, pieces) = channel();
@@ -214,6 +224,108 @@ fn a_terminal_is_given_back_when_the_visit_is_ended_by_a_signal() {
     crate::fixture::signal(&visit.child, rustix::process::Signal::TERM);
     assert_eq!(visit.child.wait().unwrap().code(), Some(143));
     visit.assert_restored();
+    assert_eq!(clean(&fixture).code, 0);
+}
+
+/// Types without an end, as one does who pastes a file; what has gone through so far.
+fn paste(terminal: &Pty) -> Arc<AtomicUsize> {
+    let typed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&typed);
+    let other = std::os::fd::AsFd::as_fd(terminal).try_clone_to_owned();
+    let mut keys = std::fs::File::from(other.unwrap());
+    std::thread::spawn(move || {
+        while keys.write_all(&[b'x'; 64]).is_ok() {
+            count.fetch_add(64, Ordering::SeqCst);
+        }
+    });
+    typed
+}
+
+#[test]
+fn a_program_that_takes_no_keys_is_still_shown_and_can_be_left() {
+    let fixture = kept(&[], |_| {});
+    let mut visit = Visit::to(&fixture, &[&fixture.id(0)]);
+    visit.prompt();
+    visit.send("stty raw -echo; echo STARTED; while :; do echo tick; sleep 0.05; done\r");
+    visit.wait_for(|seen| seen.contains("\nSTARTED\n"));
+    let typed = paste(&visit.terminal);
+    // Until everything between here and that program is full.
+    let mut before = usize::MAX;
+    while before != typed.load(Ordering::SeqCst) {
+        before = typed.load(Ordering::SeqCst);
+        for _ in 0..10 {
+            let from = visit.seen.len();
+            visit.wait_for(|seen| seen[from..].contains("tick"));
+        }
+    }
+    assert!(before > 0);
+    crate::fixture::signal(&visit.child, rustix::process::Signal::TERM);
+    assert_eq!(visit.child.wait().unwrap().code(), Some(143));
+    visit.assert_restored();
+    assert_eq!(clean(&fixture).code, 0);
+}
+
+/// Lets a run say that its sandbox was kept in an engine, too.
+fn also_in_an_engine(fixture: &Fixture) {
+    let path = fixture.file("writers/w1/journal.jsonl");
+    let journal = std::fs::read_to_string(&path).unwrap();
+    let local = "\"backend\":\"local\"";
+    let line = |line: &&str| line.contains("sandbox_kept") && line.contains(local);
+    let line = journal.lines().find(line).unwrap();
+    let other = line.replace(local, "\"backend\":\"docker\"");
+    std::fs::write(&path, format!("{journal}{other}\n")).unwrap();
+}
+
+#[test]
+fn keys_are_the_commands_own_until_there_is_a_shell() {
+    let fixture = kept(&[], |_| {});
+    also_in_an_engine(&fixture);
+    // An engine that never comes to start a shell.
+    let engine = FakeServer::start(|request| {
+        let stopped = || Answer::default().stall();
+        match request.path.split('?').next().unwrap_or_default() {
+            path if path.ends_with("/exec") || path.ends_with("/events") => stopped(),
+            _ => Answer::json(&json!({"Id": "one", "State": {"Running": true}})),
+        }
+    });
+    let address = format!("tcp://{}", engine.address());
+    let mut visit = Visit::by(&fixture, &[&fixture.id(0)], &[("DOCKER_HOST", &address)]);
+    crate::fixture::wait("the shell is asked for", || {
+        let asked = engine.requests();
+        asked.iter().any(|request| request.path.ends_with("/exec"))
+    });
+    visit.assert_restored();
+    visit.send("\x03");
+    assert_eq!(visit.child.wait().unwrap().signal(), Some(2));
+    visit.assert_restored();
+    assert_eq!(clean(&fixture).code, 0);
+}
+
+#[test]
+fn an_engine_that_is_away_hides_no_more_than_it_holds() {
+    let fixture = kept(&[], |_| {});
+    for _ in 0..2 {
+        also_in_an_engine(&fixture);
+    }
+    let away = ["env", "DOCKER_HOST=unix:///nowhere/engine.sock"];
+    let said = fixture.place.run_under(&away, &["shell", "run"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let ends: Vec<_> = said
+        .out
+        .lines()
+        .map(|line| line.ends_with(" (not known)"))
+        .collect();
+    assert_eq!(ends, [false, true, true], "{}", said.all());
+    assert_eq!(said.err.matches("warning:").count(), 1, "{}", said.all());
+    assert!(said.err.contains("/nowhere/engine.sock"), "{}", said.all());
+    let arguments = ["shell", "run", "--format=json"];
+    let listed = fixture.place.run_under(&away, &arguments);
+    let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
+    let there = |at: usize| listed["kept"][at]["there"].clone();
+    assert_eq!(
+        [there(0), there(1), there(2)],
+        [json!(true), json!(null), json!(null)]
+    );
     assert_eq!(clean(&fixture).code, 0);
 }
 
