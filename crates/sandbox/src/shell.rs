@@ -8,11 +8,13 @@ mod conversation;
 mod deadline;
 mod marker;
 pub(crate) mod once;
+mod patience;
 mod renewal;
 mod restart;
 mod room;
 mod script;
 mod session;
+mod upkeep;
 
 use std::sync::Arc;
 use std::time::Duration;

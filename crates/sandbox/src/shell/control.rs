@@ -145,6 +145,18 @@ impl Control {
         Ok(count > CROWD)
     }
 
+    /// How many processes the kernel has killed for the place's memory; `None` where that cannot be seen inside.
+    pub(crate) async fn memory_kills(&self) -> Option<u64> {
+        let mut slot = self.line.lock().await;
+        let mut line = match slot.take() {
+            Some(line) => line,
+            None => self.opened(OPEN_AGAIN).await.ok()?,
+        };
+        let answer = line.ask("memory", &Target::default()).await.ok()?;
+        *slot = Some(line);
+        answer.parse().ok()
+    }
+
     /// Ends a command's processes. The output is to be read meanwhile, or writers that are interrupted cannot finish.
     ///
     /// The agent may have killed or stopped the shell that is open; then a new one is opened, once.

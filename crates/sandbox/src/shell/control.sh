@@ -30,6 +30,15 @@ told=$n since=0 signal=CONT; walk
 n=$told
 for p in $PPID $others; do kill -CONT "$p"; done
 }
+# The kernel's counter of kills, of version 1 and of version 2 of control groups.
+killed() {
+n=none
+for d in /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events; do
+[ -r "$d" ] || continue
+while IFS=' ' read -r l x; do [ "$l" = oom_kill ] && n=$x; done <"$d"
+break
+done
+}
 say() { until printf '@N %s %s\n' "$1" "$2" >&9; do :; done; }
 fields /proc/$$
 set -- $l
@@ -44,6 +53,7 @@ int) interrupt;;
 left) signal=0; walk;;
 crowd) look; [ $n -gt @C ] || kill -CONT -1;;
 kill) sweep;;
+memory) killed;;
 now) read -r n x </proc/uptime; n="$start $n";;
 done) [ "$worker" = 0 ] || kill -KILL "$worker"; kill -CONT -1;;
 esac

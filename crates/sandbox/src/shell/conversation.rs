@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
@@ -16,7 +16,14 @@ use super::{End, Means, RunOptions, deadline};
 /// How long after the kill the end of the output is waited for.
 pub(super) const DRAIN: Duration = Duration::from_secs(1);
 /// How long the whole kill may take before the channel is given up.
-const KILL: Duration = Duration::from_millis(1700);
+const KILL: Duration = Duration::from_millis(1600);
+/// The same with the end of the output.
+const END: Duration = Duration::from_millis(1750);
+/// What a command may take beyond its deadline, whatever becomes of its shell: 2 s less what a busy machine takes to notice.
+pub(super) const GRACE: Duration = Duration::from_millis(1850);
+
+/// Status of a shell of which nothing more is known.
+const KILLED: i32 = 137;
 
 /// How the conversation about one command ended.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +44,16 @@ pub(super) enum Answer {
 }
 
 impl Answer {
+    /// How the command ended, where nothing else ended it.
+    pub(super) fn end(self) -> End {
+        match self {
+            Self::Ended(status) => End::Exited(status),
+            Self::Full | Self::Growing => End::Exited(0),
+            Self::Dead { status, .. } => End::ShellEnded(status),
+            Self::Closed { .. } => End::ShellEnded(KILLED),
+        }
+    }
+
     /// Whether the command is known not to have begun.
     pub(super) fn is_before_start(self) -> bool {
         matches!(
@@ -76,6 +93,7 @@ impl Conversation<'_, '_> {
         let mut heard = Instant::now();
         let mut kill: Option<Kill> = None;
         let mut give_up = None;
+        let mut last = deadline;
         loop {
             let (reason, until) = self.next_limit(deadline, heard);
             // A flood is always ready: without this look it would outrun every timer.
@@ -94,7 +112,7 @@ impl Conversation<'_, '_> {
                             return Answer::Closed { started: began };
                         }
                         kill = None;
-                        give_up = Some(Instant::now() + DRAIN);
+                        give_up = Some(last.min(Instant::now() + DRAIN));
                         None
                     }
                     incoming = self.connection.next_while_sending(&mut rest) => {
@@ -123,7 +141,7 @@ impl Conversation<'_, '_> {
                                 return Answer::Growing;
                             }
                             Ok(Incoming::Marker(Marker::Dead { status })) => {
-                                finish(kill).await;
+                                finish(kill, last).await;
                                 return Answer::Dead { status, started: began };
                             }
                             Ok(Incoming::Marker(
@@ -142,6 +160,7 @@ impl Conversation<'_, '_> {
             if let (Some(end), None) = (wanted, self.ended_by) {
                 self.ended_by = Some(end);
                 give_up = Some(Instant::now() + KILL);
+                last = Instant::now() + END;
                 match self.kill() {
                     Some(future) => kill = Some(future),
                     None => return Answer::Closed { started: began },
@@ -194,9 +213,9 @@ impl Conversation<'_, '_> {
 }
 
 /// Lets a kill come to its end, so that it cannot meet the next worker.
-async fn finish(kill: Option<Kill>) {
+async fn finish(kill: Option<Kill>, until: Instant) {
     if let Some(kill) = kill {
-        let _ = timeout(KILL, kill).await;
+        let _ = timeout_at(until, kill).await;
     }
 }
 

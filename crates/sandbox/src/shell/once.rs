@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
 use super::control::{Control, Target};
+use super::patience::Patience;
 use super::renewal::Turn;
 use super::{Captured, End, Means, RunOptions, absent, deadline};
 use crate::error::Error;
@@ -23,6 +24,8 @@ const RUN: &str = r#"if command -v bash >/dev/null; then exec bash --noprofile -
 const RUN_INPUT: &str = "c=$(cat); exec </dev/null; eval \"$c\"";
 /// How long after the kill the end of the output is waited for.
 const DRAIN: Duration = Duration::from_secs(1);
+/// The same with the exit code.
+const END: Duration = Duration::from_millis(1850);
 const BUFFER: usize = 64 << 10;
 
 /// Runs shell text in a fresh process in the repository's directory. When its main process ends, so does everything that it started.
@@ -51,7 +54,11 @@ pub(crate) async fn run(
         lasting: false,
     };
     let spool = place.private_directory();
-    let before = Instant::now();
+    let started = Instant::now();
+    let patience = Patience {
+        until: started + options.timeout,
+        cancel,
+    };
     let opened = async {
         let since = match means {
             Means::Host => 0,
@@ -62,18 +69,34 @@ pub(crate) async fn run(
         };
         Ok((since, place.open(&launch).await?))
     };
-    let (since, channel) = match opened.await {
-        Ok(opened) => opened,
-        Err(Error::NotStarted { said }) => {
+    let (since, channel) = match patience.wait(opened).await {
+        Ok(Ok(opened)) => opened,
+        Err(End::Cancelled) => {
+            let nothing = Capture::new(options.kept, &spool).finish();
+            return Ok(Captured::new(
+                nothing,
+                End::Cancelled,
+                None,
+                started.elapsed(),
+            ));
+        }
+        // What never began says nothing of what it would have done.
+        Err(_) => {
+            return Err(Error::lost(
+                "start a program in the sandbox",
+                "it did not start before its deadline",
+            ));
+        }
+        Ok(Err(Error::NotStarted { said })) => {
             return Ok(absent::captured(
                 &said,
                 Turn::Later,
                 options,
                 &spool,
-                before.elapsed(),
+                started.elapsed(),
             ));
         }
-        Err(error) => return Err(error),
+        Ok(Err(error)) => return Err(error),
     };
     let everything = match means {
         Means::Host => Everything::Below(channel.keeper),
@@ -84,7 +107,8 @@ pub(crate) async fn run(
         everything,
         input.as_bytes(),
         options,
-        cancel,
+        patience,
+        started,
         &spool,
     )
     .await
@@ -103,7 +127,8 @@ async fn follow(
     everything: Everything<'_>,
     mut input: &[u8],
     options: &RunOptions,
-    cancel: &CancellationToken,
+    patience: Patience<'_>,
+    started: Instant,
     spool: &Path,
 ) -> Result<Captured, Error> {
     let Channel {
@@ -113,12 +138,11 @@ async fn follow(
         guard,
         keeper: _,
     } = channel;
-    let started = Instant::now();
-    let deadline = started + options.timeout;
+    let deadline = patience.until;
     let mut capture = Capture::new(options.kept, spool);
     let mut buffer = BytesMut::with_capacity(BUFFER);
     let mut writer = Some(writer);
-    let mut heard = started;
+    let mut heard = Instant::now();
     let mut reason = None;
     let mut code = None;
     loop {
@@ -136,7 +160,7 @@ async fn follow(
         }
         tokio::select! {
             biased;
-            () = cancel.cancelled() => {
+            () = patience.cancel.cancelled() => {
                 reason = Some(End::Cancelled);
                 break;
             }
@@ -172,6 +196,7 @@ async fn follow(
             }
         }
     }
+    let last = Instant::now() + END;
     let both = async {
         let ending = async {
             everything.end(reason.is_some()).await;
@@ -182,7 +207,7 @@ async fn follow(
     let _ = timeout(DRAIN, both).await;
     let code = match code {
         Some(code) => code,
-        None => timeout(DRAIN, ended)
+        None => timeout_at(last, ended)
             .await
             .ok()
             .and_then(|ended| ended.code),

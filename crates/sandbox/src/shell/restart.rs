@@ -7,14 +7,14 @@ use tokio::time::timeout;
 use super::channel::Connection;
 use super::renewal::{Arrival, FRESH, Turn, arrival, clear, restore};
 use super::script;
-use super::session::{NO_PROCESS_LEFT, Shell, Slot};
+use super::upkeep::{NO_PROCESS_LEFT, Slot, Upkeep};
 use crate::error::{Cause, Error};
 use crate::place::PlaceState;
 
 /// How long a place that lost a shell may take to say what has become of it.
 const STATE: Duration = Duration::from_secs(2);
 
-impl Shell {
+impl Upkeep {
     /// A new worker under the same keeper after the end of the last one, else a new channel; returns the text for the model. First everything else
     /// is ended where it leaves no room.
     pub(super) async fn renewed(&self, slot: &mut Slot, crowded: bool) -> Result<String, Error> {
@@ -37,13 +37,11 @@ impl Shell {
 
     /// Asks the keeper for a new worker and gives it the state that the last one left; `None` when the channel is of no more use.
     async fn revive(&self, slot: &mut Slot, cleared: &mut bool) -> Option<String> {
-        let saved = slot.saved.take();
         let connection = slot.connection.as_mut()?;
         connection.worker = None;
         let since = self.ticks(connection);
         let go = connection.go();
         if connection.send(&go).await.is_err() {
-            slot.saved = saved;
             return None;
         }
         let came = arrival(connection, &self.means, cleared, since, Turn::Later).await;
@@ -51,12 +49,10 @@ impl Shell {
         let changed = match came {
             Arrival::Asked => None,
             Arrival::Copy { why } => Some(why),
-            Arrival::Nobody { .. } => {
-                slot.saved = saved;
-                return None;
-            }
+            Arrival::Nobody { .. } => return None,
         };
-        let Some(saved) = saved else {
+        // It stays remembered until the new shell has it: this may be given up at any time.
+        let Some(saved) = slot.saved else {
             return Some(told(FRESH, changed));
         };
         let restored = restore(connection, &self.state_file(saved)).await;
@@ -69,7 +65,7 @@ impl Shell {
         slot.connection = None;
         let (mut connection, mut changed) = self.connect(slot).await?;
         let mut note = FRESH;
-        if let Some(saved) = slot.saved.take() {
+        if let Some(saved) = slot.saved {
             let restored = restore(&mut connection, &self.state_file(saved)).await;
             slot.saved = restored.sequence();
             if let Some(told) = restored.note() {

@@ -1,21 +1,19 @@
 //! The persistent shell: one command after the other, restarted when it dies, with what can be kept of its state.
 
 use std::path::PathBuf;
-use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::Duration;
 
-use futures_util::future::{Either, select};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
-use super::channel::{Connection, Incoming};
-use super::control::Target;
-use super::conversation::{Answer, Conversation, DRAIN};
-use super::marker::Marker;
-use super::renewal::{NO_PROCESS, Turn, clear};
+use super::conversation::{Answer, Conversation, GRACE};
+use super::patience::Patience;
 use super::room::{self, Room};
+use super::upkeep::{Slot, Upkeep, Work};
 use super::{Captured, End, Means, RunOptions, absent, once};
 use crate::error::Error;
 use crate::place::Place;
@@ -29,70 +27,42 @@ const NO_PROCESS_WORDS: [&[u8]; 3] = [
 
 /// Text for the model when the shell died before the command began.
 const NOT_STARTED: &str = "The shell had ended before this command could start, so it was not run.";
-/// Text for the model when everything had to be ended to get a new shell.
-pub(super) const NO_PROCESS_LEFT: &str =
-    "No process could be started any more, so everything that ran in the background was ended.";
+/// Text for the model when the shell was not there before the command's deadline.
+const NOT_READY: &str =
+    "This command was not run: no shell was ready for it in time. The next command waits for one.";
+/// Text for the model when there was no time left to wait for the next shell.
+const UNDER_WAY: &str = "The shell is being restarted; the next command waits for it.";
 
 /// A persistent shell in a place, and programs beside it.
 pub struct Shell {
-    pub(super) place: Arc<dyn Place>,
-    pub(super) means: Means,
+    upkeep: Upkeep,
     spool: PathBuf,
-    slot: Mutex<Slot>,
+    slot: Arc<Mutex<Slot>>,
+    /// What is done for the next command, by whoever waits for it or by nobody.
+    works: Lock<JoinSet<()>>,
 }
 
-#[derive(Default)]
-pub(super) struct Slot {
-    pub(super) connection: Option<Connection>,
-    /// Since when a command runs that nobody has seen the end of.
-    pub(super) busy: Option<u64>,
-    /// Whether there has been a shell.
-    used: bool,
-    /// Whether only a plain one is wanted.
-    pub(super) plain: bool,
-    /// Whether the place has had a shell, this one or another.
-    pub(super) turn: Turn,
-    /// The last command that was seen to its end: its state is restored into the next shell.
-    pub(super) saved: Option<u64>,
-    /// What came instead of a shell, where none starts any more; or where none did the last time, while the turn is [`Turn::Again`].
-    pub(super) absent: Option<String>,
-}
-
-impl Slot {
-    /// All processes but the shell's own.
-    fn others(&self) -> Option<Target> {
-        self.connection.as_ref().map(|connection| Target {
-            worker: connection.worker,
-            spared: connection.spared.clone(),
-            ..Target::default()
-        })
-    }
-}
+/// The shell for one command, and the text for the model where it is another than before.
+type Had = (OwnedMutexGuard<Slot>, Option<String>);
 
 impl Shell {
     /// A shell that is not open yet. The first of a place has to be opened before anything else is run in that place.
     pub fn of(place: Arc<dyn Place>) -> Self {
         let means = Means::of(&place);
-        Self::new(place, means, Slot::default())
+        Self::new(Upkeep { place, means }, Slot::default())
     }
 
     /// Another shell in the same place, once the first is open. It runs as little of what the place holds as it can.
     pub(crate) fn beside(&self) -> Self {
-        let slot = Slot {
-            plain: true,
-            turn: Turn::Later,
-            ..Slot::default()
-        };
-        Self::new(Arc::clone(&self.place), self.means.clone(), slot)
+        Self::new(self.upkeep.clone(), Slot::beside())
     }
 
-    fn new(place: Arc<dyn Place>, means: Means, slot: Slot) -> Self {
-        let spool = place.private_directory();
+    fn new(upkeep: Upkeep, slot: Slot) -> Self {
         Self {
-            place,
-            means,
-            spool,
-            slot: Mutex::new(slot),
+            spool: upkeep.place.private_directory(),
+            upkeep,
+            slot: Arc::new(Mutex::new(slot)),
+            works: Lock::default(),
         }
     }
 
@@ -101,20 +71,26 @@ impl Shell {
     /// # Errors
     /// When no shell can be had.
     pub async fn open(&self) -> Result<(), Error> {
-        self.ready(&mut *self.slot.lock().await).await?;
-        self.means.open().await
+        self.upkeep.ready(&mut *self.slot.lock().await).await?;
+        self.upkeep.means.open().await
     }
 
     /// Lets the shell and all it started go. The next command opens a new one.
     pub async fn close(&self) {
-        self.means.close().await;
+        // Nothing is to be started any more while everything is ended.
+        let mut works = std::mem::take(&mut *self.works());
+        works.shutdown().await;
+        self.upkeep.means.close().await;
         let mut slot = self.slot.lock().await;
         slot.connection = None;
         slot.busy = None;
+        slot.news = None;
     }
 
     /// Runs text and returns what it printed. When the future is dropped, the command is ended before the next one starts. Where no shell starts any
     /// more in a place that is still there, that is what the command "printed", with the exit code of a program that is not found.
+    ///
+    /// It takes at most 2 s longer than its deadline, whatever has become of the shell: what is to be done for the next one goes on by itself.
     ///
     /// # Errors
     /// `Refused` when the text cannot be run at all, `Lost` when no shell can be had.
@@ -130,25 +106,23 @@ impl Shell {
             )));
         }
         let started = Instant::now();
-        let mut guard = self.slot.lock().await;
-        let slot = &mut *guard;
-        let mut earlier = match self.ready(slot).await {
-            Ok(note) => note,
-            Err(Error::NotStarted { said }) => {
-                slot.absent = Some(said.clone());
-                return Ok(absent::captured(
-                    &said,
-                    slot.turn,
-                    options,
-                    &self.spool,
-                    started.elapsed(),
-                ));
-            }
-            Err(error) => return Err(error),
+        let deadline = started + options.timeout;
+        let before = Patience {
+            until: deadline,
+            cancel,
+        };
+        let after = Patience {
+            until: deadline + GRACE,
+            cancel,
+        };
+        let (mut slot, mut earlier) = match self.had(before, Want::Shell).await {
+            Ok(had) => had?,
+            Err(end) => return Ok(self.unstarted(end, options, started)),
         };
         let mut room = Room::default();
         loop {
-            let Some(connection) = slot.connection.as_mut() else {
+            let slot_of_command = &mut *slot;
+            let Some(connection) = slot_of_command.connection.as_mut() else {
                 let said = slot.absent.clone().unwrap_or_default();
                 return Ok(absent::captured(
                     &said,
@@ -158,8 +132,8 @@ impl Shell {
                     started.elapsed(),
                 ));
             };
-            let since = self.ticks(connection);
-            slot.busy = Some(since);
+            let since = self.upkeep.ticks(connection);
+            slot_of_command.busy = Some(since);
             let mut capture = Capture::new(options.kept, &self.spool);
             let mut conversation = Conversation {
                 connection,
@@ -168,31 +142,46 @@ impl Shell {
                 cancel,
                 started,
                 since,
-                means: &self.means,
+                means: &self.upkeep.means,
                 ended_by: None,
-                urgent: room.is_had(&self.means),
+                urgent: room.is_had(&self.upkeep.means),
             };
             let answer = conversation.hold(text).await;
             let ended_by = conversation.ended_by;
             let starved = capture.mentions(&NO_PROCESS_WORDS);
-            let (status_end, note) = self.settle(slot, answer, starved).await?;
-            slot.busy = None;
-            if ended_by.is_none() && room.is_looked_for(answer) {
+            let settled = self.settled(slot, answer, starved, after).await;
+            let (end, note, next) = match settled {
+                Ok(had) => {
+                    let (slot, note) = had?;
+                    (ended_by.unwrap_or(answer.end()), note, Some(slot))
+                }
+                Err(late) if answer.is_before_start() => (ended_by.unwrap_or(late), None, None),
+                Err(_) => {
+                    let note = Some(UNDER_WAY.to_owned());
+                    (ended_by.unwrap_or(answer.end()), note, None)
+                }
+            };
+            if let Some(next) = next
+                && ended_by.is_none()
+                // A worker that died while it waited never saw the command: that one case is worth one more try.
+                && (room.is_looked_for(answer) || answer.is_before_start() && earlier.is_none())
+            {
                 earlier = note.or(earlier);
                 if matches!(answer, Answer::Growing) {
                     sleep(room::LOOK).await;
                 }
+                slot = next;
                 continue;
             }
-            // A worker that died while it waited never saw the command: that one case is worth one more try.
-            if answer.is_before_start() && ended_by.is_none() && earlier.is_none() {
-                earlier = note;
-                continue;
-            }
+            let note = match note {
+                Some(note) if answer.is_before_start() => Some(format!("{NOT_STARTED} {note}")),
+                None if answer.is_before_start() => Some(NOT_READY.to_owned()),
+                note => note.or(earlier),
+            };
             return Ok(Captured::new(
                 capture.finish(),
-                ended_by.unwrap_or(status_end),
-                note.or(earlier),
+                end,
+                note,
                 started.elapsed(),
             ));
         }
@@ -208,140 +197,83 @@ impl Shell {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
-        once::run(self.place.as_ref(), &self.means, text, options, cancel).await
+        let Upkeep { place, means } = &self.upkeep;
+        once::run(place.as_ref(), means, text, options, cancel).await
     }
 
-    /// The present, by the clock that dates the place's processes.
-    pub(super) fn ticks(&self, connection: &Connection) -> u64 {
-        match &self.means {
-            Means::Host => connection.ticks(),
-            Means::Inside(control) => control.ticks(),
+    /// How many kills for memory the kernel has counted in the place, where it says within `limit`.
+    pub(crate) async fn memory_kills(&self, limit: Duration) -> Option<u64> {
+        match &self.upkeep.means {
+            Means::Host => None,
+            Means::Inside(control) => timeout(limit, control.memory_kills()).await.ok()?,
         }
     }
 
-    /// After the answer the shell is ready again, or the next command opens a new one.
-    async fn settle(
+    /// Waits for the shell, which is started where it is not there; how the command ends that has no time for that.
+    async fn had(&self, patience: Patience<'_>, mut want: Want) -> Result<Result<Had, Error>, End> {
+        let mut told = None;
+        loop {
+            let lock = Arc::clone(&self.slot).lock_owned();
+            let mut slot = patience.wait(lock).await?;
+            match slot.news.take() {
+                Some(Ok(note)) => told = note.or(told),
+                Some(Err(error)) if want == Want::News => return Ok(Err(error)),
+                // Of a command before, which had no time for it: things may have changed.
+                Some(Err(_)) | None => {}
+            }
+            if slot.is_at_rest() || want == Want::News && slot.absent.is_some() {
+                return Ok(Ok((slot, told)));
+            }
+            want = Want::News;
+            self.begin(slot, Work::Ready);
+        }
+    }
+
+    /// Sees to what an answer left behind.
+    async fn settled(
         &self,
-        slot: &mut Slot,
+        mut slot: OwnedMutexGuard<Slot>,
         answer: Answer,
         starved: bool,
-    ) -> Result<(End, Option<String>), Error> {
-        let (end, renewed) = match answer {
-            Answer::Ended(status) => {
-                slot.saved = slot.connection.as_ref().map(Connection::sequence);
-                let note = if starved && self.is_crowded(slot.others()).await {
-                    Some(self.make_room(slot).await?)
-                } else {
-                    None
-                };
-                return Ok((End::Exited(status), note));
+        patience: Patience<'_>,
+    ) -> Result<Result<Had, Error>, End> {
+        match answer {
+            Answer::Ended(_) if !starved => slot.keep_state(),
+            Answer::Growing => {}
+            Answer::Ended(_) | Answer::Dead { .. } | Answer::Full | Answer::Closed { .. } => {
+                self.begin(slot, Work::Settle { answer, starved });
+                return self.had(patience, Want::News).await;
             }
-            Answer::Full => return Ok((End::Exited(0), Some(self.make_room(slot).await?))),
-            Answer::Growing => return Ok((End::Exited(0), None)),
-            Answer::Dead { status, .. } => {
-                let crowded =
-                    status == NO_PROCESS || starved && self.is_crowded(slot.others()).await;
-                (End::ShellEnded(status), self.renewed(slot, crowded).await)
-            }
-            Answer::Closed { .. } => (End::ShellEnded(137), self.reopen(slot).await),
-        };
-        let note = noted(slot, renewed)?;
-        let note = if answer.is_before_start() {
-            format!("{NOT_STARTED} {note}")
-        } else {
-            note
-        };
-        Ok((end, Some(note)))
-    }
-
-    /// Ends everything and starts a new shell, which shows that a process can be started again; returns the text for the model.
-    async fn make_room(&self, slot: &mut Slot) -> Result<String, Error> {
-        let renewed = if self.abort(slot, 0).await {
-            self.renewed(slot, false).await
-        } else {
-            // Its keeper may have been too busy to tell of it; a new one needs processes, too.
-            slot.connection = None;
-            clear(&self.means, Vec::new()).await;
-            self.reopen(slot).await
-        };
-        let note = noted(slot, renewed)?;
-        Ok(format!("{NO_PROCESS_LEFT} {note}"))
-    }
-
-    /// Makes sure of a worker that waits for a request; returns the text for the model when that took a restart.
-    async fn ready(&self, slot: &mut Slot) -> Result<Option<String>, Error> {
-        if let Some(said) = slot.absent.clone()
-            && slot.turn != Turn::Again
-        {
-            return Err(self.lost(Error::NotStarted { said }).await);
         }
-        let Some(since) = slot.busy else {
-            if slot.connection.is_some() {
-                return Ok(None);
-            }
-            let used = std::mem::replace(&mut slot.used, true);
-            let note = self.reopen(slot).await?;
-            return Ok(used.then_some(note));
-        };
-        // A future that was dropped left the stream in the middle of something.
-        let note = if self.abort(slot, since).await {
-            self.renewed(slot, false).await?
-        } else {
-            self.reopen(slot).await?
-        };
         slot.busy = None;
-        Ok(Some(note))
+        Ok(Ok((slot, None)))
     }
 
-    /// Ends a command that nobody waits for any more, where that does not take the end of its stream; `true` when the keeper has told it.
-    async fn abort(&self, slot: &mut Slot, since: u64) -> bool {
-        let (Means::Inside(control), Some(connection)) = (&self.means, slot.connection.as_mut())
-        else {
-            return false;
-        };
-        let target = Target {
-            worker: connection.worker,
-            since,
-            spared: connection.spared.clone(),
-            interrupt: false,
-        };
-        let told = async {
-            loop {
-                match connection.next().await {
-                    Ok(Incoming::Marker(Marker::Dead { .. })) => return true,
-                    Ok(Incoming::Closed) | Err(_) => return false,
-                    Ok(Incoming::Data(_) | Incoming::Marker(_)) => {}
-                }
-            }
-        };
-        // What it prints is read meanwhile.
-        let ending = control.end(&target);
-        match select(pin!(ending), pin!(told)).await {
-            Either::Left((ended, told)) => {
-                ended.is_ok() && timeout(DRAIN, told).await.unwrap_or(false)
-            }
-            Either::Right((told, ending)) => ending.await.is_ok() && told,
-        }
+    /// Does something for the shell that goes on when nobody waits for it any more.
+    fn begin(&self, mut slot: OwnedMutexGuard<Slot>, work: Work) {
+        let upkeep = self.upkeep.clone();
+        let mut works = self.works();
+        while works.try_join_next().is_some() {}
+        works.spawn(async move { upkeep.work(&mut slot, work).await });
     }
 
-    /// Whether so many processes run beside a shell's own that there may be no room for another.
-    async fn is_crowded(&self, others: Option<Target>) -> bool {
-        let (Means::Inside(control), Some(others)) = (&self.means, others) else {
-            return false;
-        };
-        control.is_crowded(&others).await.unwrap_or(true)
+    fn works(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
+        self.works.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The result of a command that never began.
+    fn unstarted(&self, end: End, options: &RunOptions, started: Instant) -> Captured {
+        let nothing = Capture::new(options.kept, &self.spool).finish();
+        let note = Some(NOT_READY.to_owned());
+        Captured::new(nothing, end, note, started.elapsed())
     }
 }
 
-/// The text for the model after a shell's end. That none starts any more, or none answers, is no failure here: what the command printed is still an answer.
-fn noted(slot: &mut Slot, renewed: Result<String, Error>) -> Result<String, Error> {
-    match renewed {
-        Err(Error::NotStarted { said }) => {
-            slot.connection = None;
-            let note = absent::told(&said, slot.turn);
-            slot.absent = Some(said);
-            Ok(note)
-        }
-        renewed => renewed,
-    }
+/// What somebody waits for who waits for a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Want {
+    /// A shell, by all means.
+    Shell,
+    /// What comes of something that was begun for it.
+    News,
 }
