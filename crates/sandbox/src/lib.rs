@@ -4,6 +4,7 @@ pub mod error;
 mod files;
 pub mod keep;
 pub mod limits;
+mod memory;
 pub mod network;
 pub mod place;
 mod processes;

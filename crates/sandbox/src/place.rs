@@ -369,6 +369,10 @@ pub trait Place: Send + Sync {
     fn memory_kills(&self) -> u64 {
         0
     }
+    /// Whether the backend hears of such kills at all, unless something it was told is lost.
+    fn hears_of_kills(&self) -> bool {
+        false
+    }
     /// A directory on the host on whose disk its files are, where that can be told and [`Self::files`] does not.
     fn disk(&self) -> Option<PathBuf> {
         None

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use schema::grading::PatchApplication;
 use schema::journal::NetworkUse;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::files::{ArchivedFiles, Entry, HostFiles, InsideFiles};
 use crate::limits::{Applied, Network};
+use crate::memory::MemoryKills;
 use crate::network::{self, Gateway, Outside};
 use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
 use crate::repository::{
     self, Inside, Origin, PatchParts, PatchProof, Prepared, SealRecord, Start, Started,
     WorkspaceDiff,
 };
-use crate::shell::{Captured, End, RunOptions, Shell};
+use crate::shell::{Captured, End, GRACE, RunOptions, Shell};
 use crate::space;
 
 /// What to start.
@@ -45,6 +46,7 @@ pub struct Sandbox {
     gateway: Option<Gateway>,
     agent: Shell,
     control: Shell,
+    kills: MemoryKills,
 }
 
 impl Sandbox {
@@ -101,6 +103,7 @@ impl Sandbox {
         let (applied, gateway) = connect(&place, &agent, &spec.place.network).await?;
         let sandbox = Self {
             control: agent.beside(),
+            kills: MemoryKills::new(Arc::clone(&place)),
             applied,
             gateway,
             backend,
@@ -182,15 +185,20 @@ impl Sandbox {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
-        if let Some(gateway) = &self.gateway
-            && !gateway.is_open().await
-        {
-            self.agent.open().await?;
-            gateway.open().await?;
+        let way_out = self.open_gateway();
+        tokio::select! {
+            opened = timeout(options.timeout, way_out) => match opened {
+                Ok(opened) => opened?,
+                Err(late) => return Err(Error::lost("open the way out of the sandbox again", late)),
+            },
+            // The command is not run then, which is its shell's to say.
+            () = cancel.cancelled() => {}
         }
-        let before = self.place.memory_kills();
+        let before = self.kills.before(&self.agent).await;
         let captured = self.agent.run(text, options, cancel).await?;
-        let captured = self.with_memory_kills(captured, before).await;
+        let left = (options.timeout + GRACE).saturating_sub(captured.elapsed);
+        let told = self.kills.told(before, captured, &self.agent, left);
+        let captured = told.await;
         self.not_out_of_space(captured)
     }
 
@@ -204,7 +212,11 @@ impl Sandbox {
         options: &RunOptions,
         cancel: &CancellationToken,
     ) -> Result<Captured, Error> {
+        let before = self.kills.before(&self.agent).await;
         let captured = self.agent.run_apart(text, options, cancel).await?;
+        let left = (options.timeout + GRACE).saturating_sub(captured.elapsed);
+        let told = self.kills.told(before, captured, &self.agent, left);
+        let captured = told.await;
         self.not_out_of_space(captured)
     }
 
@@ -218,28 +230,6 @@ impl Sandbox {
         (space::is_said(output) && space::is_full(&disk)).then(|| Error::Disk {
             operation: format!("write in the sandbox {}", self.place.id().0),
         })
-    }
-
-    /// Tells the model of kills for memory since there were `before` of them: an exit code alone may stand for any kill.
-    async fn with_memory_kills(&self, mut captured: Captured, before: u64) -> Captured {
-        let killed = matches!(captured.end, End::Exited(KILLED) | End::ShellEnded(KILLED));
-        let limited = self
-            .place
-            .applied()
-            .enforced
-            .iter()
-            .any(|name| name == "memory");
-        let until = Instant::now() + HEAR;
-        while killed && limited && self.place.memory_kills() == before && Instant::now() < until {
-            sleep(HEAR / 20).await;
-        }
-        if self.place.memory_kills() > before {
-            captured.shell_note = Some(match captured.shell_note.take() {
-                Some(note) => format!("{MEMORY} {note}"),
-                None => MEMORY.to_owned(),
-            });
-        }
-        captured
     }
 
     /// A command that failed because the disk is full says nothing of who ran it.
@@ -401,6 +391,17 @@ impl Sandbox {
         self.backend.remove(self.place.id(), deadline).await
     }
 
+    /// Opens it again where it was closed with everything else.
+    async fn open_gateway(&self) -> Result<(), Error> {
+        if let Some(gateway) = &self.gateway
+            && !gateway.is_open().await
+        {
+            self.agent.open().await?;
+            gateway.open().await?;
+        }
+        Ok(())
+    }
+
     async fn close_gateway(&self) {
         if let Some(gateway) = &self.gateway {
             gateway.close().await;
@@ -431,13 +432,6 @@ impl Sandbox {
         Ok(format!("{}/{path}", self.place.workdir()))
     }
 }
-
-/// Text for the model after a kill for memory.
-const MEMORY: &str = "The sandbox's memory was used up while this command ran, so the system killed one or more of its processes.";
-/// Exit code of what was killed.
-const KILLED: i32 = 137;
-/// How long after a command it may take to hear of a kill.
-const HEAR: Duration = Duration::from_millis(100);
 
 /// How long the remains of a failed start may take to go.
 const REMOVAL: Duration = Duration::from_secs(10);

@@ -25,6 +25,7 @@ pub use session::Shell;
 use crate::error::Error;
 use crate::place::{Place, Processes};
 use control::Control;
+pub(crate) use conversation::GRACE;
 
 /// Names the sender of what is said on a stream that hostile programs write to as well.
 pub(crate) fn nonce() -> String {

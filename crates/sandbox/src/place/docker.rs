@@ -209,7 +209,8 @@ impl Docker {
             pulled: pulled.clone(),
         });
         let health = Arc::new(Health::new(engine.clone(), address));
-        let (kills, forsaken, alive) = <(Arc<Kills>, Arc<Forsaken>, Arc<Alive>)>::default();
+        let kills = Arc::new(Kills::since(info.system_time.as_deref()));
+        let (forsaken, alive) = <(Arc<Forsaken>, Arc<Alive>)>::default();
         Self {
             images,
             pulled,
@@ -333,6 +334,7 @@ impl Docker {
             entrance,
             number,
             kills: Arc::clone(&self.kills),
+            hears: self.podman.is_none(),
             stopped: AtomicBool::new(false),
         });
         let known = Known {

@@ -148,13 +148,18 @@ impl Control {
     /// How many processes the kernel has killed for the place's memory; `None` where that cannot be seen inside.
     pub(crate) async fn memory_kills(&self) -> Option<u64> {
         let mut slot = self.line.lock().await;
-        let mut line = match slot.take() {
-            Some(line) => line,
-            None => self.opened(OPEN_AGAIN).await.ok()?,
-        };
-        let answer = line.ask("memory", &Target::default()).await.ok()?;
-        *slot = Some(line);
-        answer.parse().ok()
+        // The one that is open may have been killed.
+        for _ in 0..2 {
+            let mut line = match slot.take() {
+                Some(line) => line,
+                None => self.opened(OPEN_AGAIN).await.ok()?,
+            };
+            if let Ok(answer) = line.ask("memory", &Target::default()).await {
+                *slot = Some(line);
+                return answer.parse().ok();
+            }
+        }
+        None
     }
 
     /// Ends a command's processes. The output is to be read meanwhile, or writers that are interrupted cannot finish.

@@ -20,7 +20,7 @@ const KILL: Duration = Duration::from_millis(1600);
 /// The same with the end of the output.
 const END: Duration = Duration::from_millis(1750);
 /// What a command may take beyond its deadline, whatever becomes of its shell: 2 s less what a busy machine takes to notice.
-pub(super) const GRACE: Duration = Duration::from_millis(1850);
+pub(crate) const GRACE: Duration = Duration::from_millis(1850);
 
 /// Status of a shell of which nothing more is known.
 const KILLED: i32 = 137;

@@ -1,23 +1,103 @@
 //! Whole sandboxes in containers.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use sandbox::limits::{Limit, Limits};
-use sandbox::place::Backend;
-use sandbox::{End, Sandbox, SandboxSpec};
+use sandbox::place::{Backend, Leftover};
+use sandbox::{Captured, End, RunOptions, Sandbox, SandboxSpec};
+use tokio_util::sync::CancellationToken;
 
+use crate::deaf::Deaf;
 use crate::docker_support::{Engine, LIMIT, docker};
 use crate::support::{Ground, TRIAL, ask, eventually, remove, repository, run, spec};
 
 async fn start(engine: &Engine, ground: &Ground, limits: Limits) -> Sandbox {
+    start_on(engine.backend.clone(), engine, ground, limits).await
+}
+
+async fn start_on(
+    backend: Arc<dyn Backend>,
+    engine: &Engine,
+    ground: &Ground,
+    limits: Limits,
+) -> Sandbox {
     let source = repository(ground.path());
     let mut spec: SandboxSpec = spec(ground.prepare(&source, None));
     spec.place = engine.spec();
     spec.place.limits = limits;
-    let backend: Arc<dyn Backend> = engine.backend.clone();
-    Sandbox::start(backend, spec, LIMIT).await.unwrap()
+    let sandbox = Sandbox::start(backend, spec, LIMIT).await.unwrap();
+    ground.remember(&sandbox);
+    sandbox
+}
+
+fn little_memory() -> Limits {
+    Limits {
+        memory: Some(Limit {
+            value: 64 << 20,
+            explicit: true,
+        }),
+        cpus: None,
+        pids: None,
+        disk: None,
+    }
+}
+
+/// Takes more memory than there is.
+const HOG: &str = "python3 -c 'x = bytearray(200 << 20)'";
+
+/// Whether the model was told of a kill for memory.
+fn is_told(captured: &Captured) -> bool {
+    let note = captured.shell_note.as_deref().unwrap_or_default();
+    note.contains("memory was used up")
+}
+
+#[tokio::test]
+async fn a_kill_for_memory_that_nobody_told_of_is_found_in_the_kernels_counter() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    for hears in [true, false] {
+        let ground = Ground::new();
+        let inner = engine.backend.clone();
+        let deaf = Arc::new(Deaf { inner, hears });
+        let sandbox = start_on(deaf, &engine, &ground, little_memory()).await;
+        let one = "sh -c 'kill -9 $$'";
+        let grow = "x=x; while :; do x=$x$x; done";
+        let table = [
+            (one, End::Exited(137), false),
+            (HOG, End::Exited(137), true),
+            (one, End::Exited(137), false),
+            ("kill -9 $$", End::ShellEnded(137), false),
+            (grow, End::ShellEnded(137), true),
+            // What ends commands is gone too, and opened again for the question.
+            ("kill -9 -1", End::Exited(0), false),
+            (HOG, End::Exited(137), true),
+        ];
+        for (text, end, told) in table {
+            let captured = run(&sandbox, text).await;
+            assert_eq!(captured.end, end, "{text}");
+            assert_eq!(
+                is_told(&captured),
+                told,
+                "{text}: {:?}",
+                captured.shell_note
+            );
+        }
+        let options = RunOptions::default();
+        let never = CancellationToken::new();
+        let apart = sandbox.exec(HOG, &options, &never).await.unwrap();
+        assert_eq!(apart.end, End::Exited(137));
+        assert!(is_told(&apart), "{:?}", apart.shell_note);
+        // One that was no command's end is nobody else's either, where it is known that nothing is heard.
+        if !hears {
+            let behind = format!("{HOG} & wait; echo on");
+            assert_eq!(run(&sandbox, &behind).await.end, End::Exited(0));
+            assert!(!is_told(&run(&sandbox, one).await));
+        }
+        remove(&sandbox).await;
+    }
 }
 
 #[tokio::test]
@@ -26,25 +106,22 @@ async fn a_kill_for_memory_is_told_to_the_model() {
         return;
     };
     let ground = Ground::new();
-    let limits = Limits {
-        memory: Some(Limit {
-            value: 64 << 20,
-            explicit: true,
-        }),
-        cpus: None,
-        pids: None,
-        disk: None,
-    };
-    let sandbox = start(&engine, &ground, limits).await;
+    let sandbox = start(&engine, &ground, little_memory()).await;
     let killed = run(&sandbox, "sh -c 'kill -9 $$'").await;
     assert_eq!(killed.end, End::Exited(137));
     assert_eq!(killed.shell_note, None);
-    let hog = "python3 -c 'x = bytearray(200 << 20)'";
-    let killed = run(&sandbox, hog).await;
+    let killed = run(&sandbox, HOG).await;
     assert_eq!(killed.end, End::Exited(137));
     assert!(killed.shell_note.unwrap().contains("memory was used up"));
     assert_eq!(ask(&sandbox, "echo on").await.0, "on\n");
     remove(&sandbox).await;
+}
+
+fn wait_until_ready(child: &mut Child) {
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
+    assert!(said.ends_with("ready\n"), "{said}");
 }
 
 #[tokio::test]
@@ -62,10 +139,7 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
-    assert!(said.ends_with("ready\n"), "{said}");
+    wait_until_ready(&mut child);
     let owner = format!("label=patchmill.owner.pid={}", child.id());
     let list = |state: &str| {
         let state = format!("status={state}");
@@ -107,4 +181,53 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
     let left = std::fs::read_dir(ground.root()).unwrap();
     let names = left.map(|entry| entry.unwrap().file_name());
     assert_eq!(names.filter(|name| name != "images-used").count(), 0);
+}
+
+#[tokio::test]
+async fn a_runner_whose_process_cannot_be_seen_keeps_what_it_has() {
+    let Some(image) = testkit::docker_image("base") else {
+        return;
+    };
+    let apart = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    if !testkit::permitted("unshare", &[&["unshare"], &apart[..], &["true"]].concat()) {
+        return;
+    }
+    let ground = Ground::new();
+    repository(ground.path());
+    let mut child = Command::new("unshare")
+        .args(apart)
+        .arg(TRIAL)
+        .arg(format!("docker:{image}"))
+        .arg(ground.root())
+        .arg(ground.path().join("source"))
+        .arg("echo started")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until_ready(&mut child);
+    let of_root = format!("label=patchmill.owner.root={}", ground.root().display());
+    let list = |state: &str| {
+        let state = format!("status={state}");
+        let filters = ["--filter", &of_root, "--filter", &state];
+        docker(&[&["ps", "-aq", "--no-trunc"][..], &filters].concat())
+    };
+    let container = list("running");
+    assert_eq!(container.lines().count(), 1, "{container}");
+    ground.remember_container(&container);
+    let root = ground.root();
+    let settled = Engine::settled("base", move |settings| settings.root = root);
+    let engine = settled.await.unwrap();
+    let is_left = async || {
+        let orphans = engine.backend.orphans().await.unwrap();
+        let mine =
+            |orphan: &Leftover| orphan.id.0 == container || orphan.name.starts_with("prepared-");
+        orphans.iter().any(mine)
+    };
+    assert!(!is_left().await);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the container ends", || list("exited") == container).await;
+    // Its runner may be starting it again at this moment, for all that can be seen.
+    assert!(!is_left().await);
+    docker(&["rm", "--force", &container]);
 }

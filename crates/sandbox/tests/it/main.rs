@@ -10,6 +10,7 @@ mod apptainer;
 mod archived;
 mod bases;
 mod basics;
+mod deaf;
 mod diffs;
 mod docker_escapes;
 mod docker_images;

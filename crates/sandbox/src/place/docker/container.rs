@@ -64,6 +64,8 @@ pub(super) struct Container {
     /// Held while a program is on its way in.
     pub(super) entrance: Arc<Mutex<()>>,
     pub(super) kills: Arc<Kills>,
+    /// Whether the engine tells of kills for memory.
+    pub(super) hears: bool,
     /// Whether it was ended on request, so that it may be started again.
     pub(super) stopped: AtomicBool,
 }
@@ -390,6 +392,10 @@ impl Place for Container {
 
     fn memory_kills(&self) -> u64 {
         self.kills.of(self.name()).kills
+    }
+
+    fn hears_of_kills(&self) -> bool {
+        self.hears
     }
 
     fn disk(&self) -> Option<PathBuf> {

@@ -12,7 +12,7 @@ use super::address::Address;
 use super::call::{self, Failure};
 use super::forsaken::Forsaken;
 use super::living::Living;
-use super::memory::{self, Kills};
+use super::memory::Kills;
 use crate::place::{EngineCondition, EngineState, EngineWatch};
 
 /// How long an engine may take to say that it is there.
@@ -200,7 +200,7 @@ async fn away(state: &mut watch::Receiver<EngineState>) {
 
 /// Counts what the engine tells of, until it tells nothing more or is away.
 async fn listen(health: &Health, kills: &Kills) {
-    let mut events = memory::events(&health.docker);
+    let mut events = kills.events(&health.docker);
     let mut state = health.state.subscribe();
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
