@@ -1,7 +1,5 @@
 //! Which bucket a verdict belongs to.
 
-use std::ops::Bound;
-
 use schema::Bucket;
 use schema::grading::{PatchApplication, Verdict};
 
@@ -44,14 +42,7 @@ pub fn partial(verdict: &Verdict) -> Option<f64> {
 pub fn failures(verdict: &Verdict) -> (Vec<String>, Vec<String>) {
     let lists = [&verdict.fail_to_pass, &verdict.pass_to_pass];
     let tests = lists.iter().flat_map(|tally| tally.failure.iter().cloned());
-    tests.partition(|test| is_in_log(verdict, test))
-}
-
-/// Whether the log shows a test, by its name or by one that begins with it: names in datasets may be cut.
-fn is_in_log(verdict: &Verdict, test: &str) -> bool {
-    let from = (Bound::Included(test), Bound::Unbounded);
-    let mut next = verdict.statuses.range::<str, _>(from);
-    next.next().is_some_and(|(name, _)| name.starts_with(test))
+    tests.partition(|test| !verdict.absent.contains(test))
 }
 
 /// The bucket of a grading that failed for a reason of the failure table.

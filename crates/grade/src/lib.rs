@@ -4,6 +4,7 @@
 //! [`parse`] finds the tests in it, [`verdict::verdict`] says what they mean, and [`official`] says it in the official harness's words.
 
 pub mod bucket;
+mod criterion;
 pub mod directives;
 pub mod eval_script;
 pub mod evaluation;
@@ -18,7 +19,6 @@ pub mod spec;
 pub mod stats;
 pub mod status_map;
 pub mod verdict;
-mod whole_map;
 
 pub use eval_script::wrap;
 pub use evaluation::{Expected, evaluate};

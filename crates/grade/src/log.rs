@@ -1,9 +1,13 @@
 //! Takes the output of an evaluation script apart.
 
+mod foreign;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
 use schema::grading::LogShape;
+
+pub use foreign::read_foreign;
 
 /// Where the tests' output starts, as the official harness marks it.
 pub const START: &str = ">>>>> Start Test Output";
@@ -14,12 +18,15 @@ pub const TEST_EXIT: &str = ">>>>> Test Exit Code";
 /// What the exit code of the whole script follows; our own mark.
 pub const SCRIPT_EXIT: &str = ">>>>> Script Exit Code";
 
+const PATCH_FAILED: &str = ">>>>> Patch Apply Failed";
+const TESTS_TIMED_OUT: &str = ">>>>> Tests Timed Out";
+
 /// What the official harness writes when there is no run to judge.
 const REFUSALS: [&str; 4] = [
-    ">>>>> Patch Apply Failed",
+    PATCH_FAILED,
     ">>>>> Reset Failed",
     ">>>>> Tests Errored",
-    ">>>>> Tests Timed Out",
+    TESTS_TIMED_OUT,
 ];
 
 /// The parts of a log.
@@ -39,7 +46,7 @@ pub struct LogParts {
     pub script_exit: Option<i32>,
     /// Whether a mark occurs more often than the script prints it.
     pub repeated_marks: bool,
-    /// Whether this is a log of the official harness, whose marks are no secret.
+    /// Whether this is a log of SWE-bench's harness, which reads all of one that shows nothing between the marks.
     pub official: bool,
 }
 
@@ -118,21 +125,25 @@ pub fn read(log: &[u8], nonce: &str) -> LogParts {
     parts
 }
 
+/// The first exit code of the tests that a log tells.
+fn logged_exit(text: &str) -> Option<i32> {
+    occurrences(text, TEST_EXIT).find_map(|at| exit_code(text, at + TEST_EXIT.len()))
+}
+
 /// Takes apart a log of the official harness. Logs of its first versions have no marks: their whole text counts, where it says that a patch was
 /// applied. The marks are no secret here, and a log may show the script itself, so it does not matter how often they occur.
 pub fn read_official(log: &[u8]) -> LogParts {
     let mut parts = in_both_forms(log, |_| None);
     let whole = parts.official_whole();
     let shape = official_shape(whole);
-    let mut exits = occurrences(whole, TEST_EXIT);
-    parts.test_exit = exits.find_map(|at| exit_code(whole, at + TEST_EXIT.len()));
+    parts.test_exit = logged_exit(whole);
     parts.shape = shape;
     let texts = [Some(&mut parts.official_text), parts.clean_text.as_mut()];
     for text in texts.into_iter().flatten() {
         text.tests = match shape {
             LogShape::Marked => officially_between(&text.whole),
             LogShape::Unmarked => Some(0..text.whole.len()),
-            LogShape::Unreadable | LogShape::Absent => None,
+            LogShape::Whole | LogShape::Unreadable | LogShape::Absent => None,
         };
     }
     parts.official = true;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use schema::grading::{Harness, TestStatus};
+use schema::grading::{Criterion, Harness, TestStatus};
 
 use crate::log::LogParts;
 use crate::parse::{Context, Parsed, Parser, TestResult, Word};
@@ -62,16 +62,26 @@ impl<'l> Reading<'l> {
         parsed.notes.iter().cloned().chain(failure).collect()
     }
 
-    /// Whether the official harness takes the log for one of a run of the tests. Both generations need the marks. Generation 5 also asks for a
-    /// result or a sign that tests ran, and for a failure where the tests' exit code is one.
-    pub fn is_officially_readable(&self) -> bool {
+    /// Whether the harness whose rules are asked for takes the log for one of a run of the tests. All need the marks, where there are some.
+    /// Generation 5 of SWE-bench's also asks for a result or a sign that tests ran, and for a failure where the tests' exit code is one.
+    pub fn is_officially_readable(&self, criterion: Criterion) -> bool {
         if self.log.official_tests().is_none() {
             return false;
         }
-        match self.harness {
-            Harness::V4 => true,
-            Harness::V5 if self.official().is_empty() => ran_silently(self.log.official_whole()),
-            Harness::V5 => {
+        match (criterion, self.harness) {
+            (
+                Criterion::SweBenchLive
+                | Criterion::SweBenchPro
+                | Criterion::MultiSweBench
+                | Criterion::SweSmith
+                | Criterion::R2eGym,
+                _,
+            )
+            | (Criterion::SweBench, Harness::V4) => true,
+            (Criterion::SweBench, Harness::V5) if self.official().is_empty() => {
+                ran_silently(self.log.official_whole())
+            }
+            (Criterion::SweBench, Harness::V5) => {
                 let failed = self.log.test_exit.is_some_and(|code| code != 0);
                 !failed || self.shows_failure()
             }

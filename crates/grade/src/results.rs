@@ -12,18 +12,51 @@ use crate::parse::{TestResult, Word};
 use crate::reading::Reading;
 use crate::status_map::StatusMap;
 
-type Statuses<'r> = HashMap<Cow<'r, str>, TestStatus, RandomState>;
+type Statuses<'r> = HashMap<Cow<'r, str>, Span, RandomState>;
+
+/// The results of one name, which may be several.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    best: TestStatus,
+    worst: TestStatus,
+}
+
+/// By which rule a test was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Match {
+    /// By the official name.
+    Official,
+    /// By the whole name.
+    Whole,
+    /// By the beginning of the name.
+    Cut,
+    /// By the whole name with other white space.
+    Spaced,
+}
+
+impl Match {
+    pub(crate) fn count(found: Option<Self>, counts: &mut MatchCounts) {
+        let count = match found {
+            Some(Self::Official) => &mut counts.official,
+            Some(Self::Whole) => &mut counts.whole,
+            Some(Self::Cut) => &mut counts.cut,
+            Some(Self::Spaced) => &mut counts.spaced,
+            None => &mut counts.missing,
+        };
+        *count += 1;
+    }
+}
 
 /// The results of a log.
 pub(crate) struct Results<'r> {
-    /// By the official parser's names; the last result of a name counts.
+    /// By the official parser's names, in order; the last result of a name.
     official: StatusMap<'r>,
-    /// The same names; the worst result counts.
-    official_worst: Statuses<'r>,
-    /// By whole names; the worst result counts.
-    worst: Statuses<'r>,
-    /// The same, in order, for cut names.
+    /// All results of each of these names.
+    official_spans: Statuses<'r>,
+    /// By whole names, in order, for cut names.
     whole: StatusMap<'r>,
+    /// All results of each of these names.
+    whole_spans: Statuses<'r>,
     /// By whole names with single spaces, made when asked for.
     spaced: OnceCell<Statuses<'r>>,
     tests: &'r [TestResult<'r>],
@@ -34,51 +67,57 @@ impl<'r> Results<'r> {
         let name = |test: &'r TestResult<'_>| Cow::Borrowed(&*test.name);
         Self {
             official: reading.map(),
-            official_worst: worst(reading.official(), name),
-            worst: worst(reading.tests(), name),
+            official_spans: spans(reading.official(), name),
             whole: StatusMap::new(reading.tests()),
+            whole_spans: spans(reading.tests(), name),
             spaced: OnceCell::new(),
             tests: reading.tests(),
         }
     }
 
     /// What a test did: by its official name, its whole name, its name cut inside a parameter (many names in datasets are), its name up to
-    /// white space.
-    pub(crate) fn status(&self, name: &str, matches: &mut MatchCounts) -> Option<TestStatus> {
-        let passed = |word: &Word<'_>| word.status().is_some_and(|s| Kind::MustTurn.is_met_by(s));
-        let cut = || {
-            let official = self.official.get_cut(name, passed);
-            official
-                .or_else(|| self.whole.get_cut(name, passed))?
-                .status()
+    /// white space. Of several results of a name the worst counts.
+    pub(crate) fn status(&self, name: &str) -> Option<(TestStatus, Match)> {
+        let by = |spans: &Statuses<'_>, name: &str, rule| {
+            let span = spans.get(name)?;
+            Some((span.worst, rule))
         };
-        let (status, count) = if let Some(status) = self.official.get(name).and_then(Word::status) {
-            (Some(status), &mut matches.official)
-        } else if let Some(status) = self.worst.get(name) {
-            (Some(*status), &mut matches.whole)
-        } else if let Some(status) = cut() {
-            (Some(status), &mut matches.cut)
-        } else if let Some(status) = self.spaced().get(&*single_spaced(name)) {
-            (Some(*status), &mut matches.spaced)
-        } else {
-            (None, &mut matches.missing)
-        };
-        *count += 1;
-        status
+        by(&self.official_spans, name, Match::Official)
+            .or_else(|| by(&self.whole_spans, name, Match::Whole))
+            .or_else(|| Some((self.cut(name)?, Match::Cut)))
+            .or_else(|| by(self.spaced(), &single_spaced(name), Match::Spaced))
     }
 
-    /// Whether a test is reported as failed, whatever else it is reported as.
-    pub(crate) fn ever_failed(&self, name: &str) -> bool {
-        [&self.official_worst, &self.worst]
+    /// The last word on an official name.
+    pub(crate) fn last(&self, name: &str) -> Option<(TestStatus, Match)> {
+        let status = self.official.get(name)?.status()?;
+        Some((status, Match::Official))
+    }
+
+    fn cut(&self, name: &str) -> Option<TestStatus> {
+        let passed = |word: &Word<'_>| word.status().is_some_and(|s| Kind::MustTurn.is_met_by(s));
+        let official = self.official.get_cut(name, passed);
+        official
+            .or_else(|| self.whole.get_cut(name, passed))?
+            .status()
+    }
+
+    /// Whether a test is reported both as passed and as failed.
+    pub(crate) fn is_both(&self, name: &str) -> bool {
+        let both = |span: &Span| {
+            let passed = matches!(span.best, TestStatus::Passed | TestStatus::Xfail);
+            passed && is_failure(span.worst)
+        };
+        [&self.official_spans, &self.whole_spans]
             .iter()
-            .filter_map(|results| results.get(name))
-            .any(|status| is_failure(*status))
+            .filter_map(|spans| spans.get(name))
+            .any(both)
     }
 
     pub(crate) fn any_failed(&self) -> bool {
-        [&self.official_worst, &self.worst]
+        [&self.official_spans, &self.whole_spans]
             .iter()
-            .any(|results| results.values().any(|status| is_failure(*status)))
+            .any(|spans| spans.values().any(|span| is_failure(span.worst)))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -87,15 +126,15 @@ impl<'r> Results<'r> {
 
     /// The worst status of every test, by its whole name.
     pub(crate) fn statuses(&self) -> BTreeMap<String, TestStatus> {
-        let worst = self.worst.iter();
-        worst
-            .map(|(name, status)| (name.clone().into_owned(), *status))
+        let spans = self.whole_spans.iter();
+        spans
+            .map(|(name, span)| (name.clone().into_owned(), span.worst))
             .collect()
     }
 
     fn spaced(&self) -> &Statuses<'r> {
         self.spaced
-            .get_or_init(|| worst(self.tests, |test| single_spaced(&test.name)))
+            .get_or_init(|| spans(self.tests, |test| single_spaced(&test.name)))
     }
 }
 
@@ -113,18 +152,23 @@ fn single_spaced(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn worst<'r, 't: 'r>(
+fn spans<'r, 't: 'r>(
     results: &'r [TestResult<'t>],
     name: impl Fn(&'r TestResult<'t>) -> Cow<'r, str>,
 ) -> Statuses<'r> {
-    let mut worst = Statuses::default();
+    let mut spans = Statuses::default();
     for test in results {
         if let Some(found) = test.word.status() {
-            let status = worst.entry(name(test)).or_insert(found);
-            *status = std::cmp::max_by_key(*status, found, |status| badness(*status));
+            let one = Span {
+                best: found,
+                worst: found,
+            };
+            let span = spans.entry(name(test)).or_insert(one);
+            span.best = std::cmp::min_by_key(span.best, found, |status| badness(*status));
+            span.worst = std::cmp::max_by_key(span.worst, found, |status| badness(*status));
         }
     }
-    worst
+    spans
 }
 
 fn badness(status: TestStatus) -> u8 {

@@ -28,12 +28,17 @@ pub(crate) struct Found {
 }
 
 /// Why no rules are found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Unruled {
     /// None are for the repository.
     Repository { nearest: Vec<String> },
     /// Those for the repository do not know the version.
-    Version { file: String, known: Vec<String> },
+    Version {
+        file: String,
+        known: Vec<String>,
+        /// What they say of every version.
+        base: Box<Found>,
+    },
 }
 
 impl Rules {
@@ -64,6 +69,7 @@ impl Rules {
                     unruled.get_or_insert_with(|| Unruled::Version {
                         file: file.name.clone(),
                         known: file.versions().map(str::to_owned).collect(),
+                        base: Box::new(file.base()),
                     });
                 }
             }

@@ -3,18 +3,19 @@
 //! The script is the row's own (`eval_script`), else made of the row's commands (`install_config`, `test_cmds`, `run_script`, `test_cmd`), else
 //! of those that the rules have. The parser and the way to count are the row's, else the rules'. What comes from where is told along.
 
+mod criterion;
 mod error;
 mod parser;
 mod row;
 mod script;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use patch::{ParseError, PatchPath};
-use schema::grading::{EvalType, GradingSpec, Origin, Provenance};
+use schema::grading::{Criterion, Earlier, EvalType, GradingSpec, Origin, Provenance, TestStatus};
 use schema::instance::{AnswerKey, Instance};
 
-use crate::rules::{Found, Rules};
+use crate::rules::{Found, Rules, Unruled};
 
 pub use error::SpecError;
 
@@ -36,16 +37,12 @@ pub fn resolve(
     answer: &AnswerKey,
     rules: &Rules,
 ) -> Result<Resolved, SpecError> {
-    let whole_map = row::whole_map(answer)?;
-    if answer.fail_to_pass.is_empty() && answer.pass_to_pass.is_empty() && whole_map.is_none() {
-        return Err(SpecError::Missing {
-            field: "FAIL_TO_PASS",
-        });
-    }
+    let whole_map = whole_map(answer)?;
     let case = Case::new(instance, answer, rules);
     let script = script::script(&case)?;
     let (log_parser, parser_origin) = parser::parser(&case)?;
     let (eval_type, type_origin) = eval_type(&case)?;
+    let (criterion, earlier) = judged_by(&case, &type_origin);
     let timeout_seconds = answer.eval_timeout.or_else(|| {
         let found = case.found.as_ref().ok()?;
         found.settings.timeout_seconds
@@ -61,6 +58,8 @@ pub fn resolve(
             pass_to_pass: answer.pass_to_pass.clone(),
             whole_map,
             eval_type,
+            criterion,
+            earlier,
             timeout_seconds,
             ..GradingSpec::default()
         },
@@ -82,25 +81,51 @@ pub fn of_log(
     rules: &Rules,
     log_parser: Option<&str>,
 ) -> Result<GradingSpec, SpecError> {
-    if answer.fail_to_pass.is_empty() && answer.pass_to_pass.is_empty() {
-        return Err(SpecError::Missing {
-            field: "FAIL_TO_PASS",
-        });
-    }
+    let whole_map = whole_map(answer)?;
     let case = Case::new(instance, answer, rules);
     let log_parser = match log_parser {
         Some(name) => parser::known(name)?,
         None => parser::parser(&case)?.0,
     };
+    let (eval_type, type_origin) = eval_type(&case)?;
+    let (criterion, earlier) = judged_by(&case, &type_origin);
     Ok(GradingSpec {
         instance_id: instance.id.to_string(),
         version: instance.version.clone().unwrap_or_default(),
         log_parser,
         fail_to_pass: answer.fail_to_pass.clone(),
         pass_to_pass: answer.pass_to_pass.clone(),
-        eval_type: eval_type(&case)?.0,
+        whole_map,
+        eval_type,
+        criterion,
+        earlier,
         ..GradingSpec::default()
     })
+}
+
+/// What every test must do, where that is said; else the lists must name some.
+fn whole_map(answer: &AnswerKey) -> Result<Option<BTreeMap<String, TestStatus>>, SpecError> {
+    let whole_map = row::whole_map(answer)?;
+    if answer.fail_to_pass.is_empty() && answer.pass_to_pass.is_empty() && whole_map.is_none() {
+        return Err(SpecError::Missing {
+            field: "FAIL_TO_PASS",
+        });
+    }
+    Ok(whole_map)
+}
+
+/// Whose rules a row is judged by, and what they ask for beside the lists of tests.
+fn judged_by(case: &Case<'_>, eval_type: &Origin) -> (Criterion, BTreeMap<String, Earlier>) {
+    let criterion = criterion::criterion(case, eval_type);
+    let earlier = match criterion {
+        Criterion::MultiSweBench => criterion::earlier(case.answer),
+        Criterion::SweBench
+        | Criterion::SweBenchLive
+        | Criterion::SweBenchPro
+        | Criterion::SweSmith
+        | Criterion::R2eGym => BTreeMap::new(),
+    };
+    (criterion, earlier)
 }
 
 /// One row with the rules that are for it.
@@ -108,26 +133,36 @@ struct Case<'a> {
     instance: &'a Instance,
     answer: &'a AnswerKey,
     found: Result<Found, SpecError>,
+    /// What the rules for the repository say whatever the version, where they do not know this one.
+    base: Option<Box<Found>>,
 }
 
 impl<'a> Case<'a> {
     fn new(instance: &'a Instance, answer: &'a AnswerKey, rules: &Rules) -> Self {
         let version = instance.version.as_deref();
-        let found = rules
-            .find(row::shape(instance, answer), &instance.repo, version)
-            .map_err(|unruled| SpecError::unruled(instance, unruled));
+        let found = rules.find(row::shape(instance, answer), &instance.repo, version);
+        let base = match &found {
+            Err(Unruled::Version { base, .. }) => Some(base.clone()),
+            Ok(_) | Err(Unruled::Repository { .. }) => None,
+        };
         Self {
             instance,
             answer,
-            found,
+            found: found.map_err(|unruled| SpecError::unruled(instance, unruled)),
+            base,
         }
+    }
+
+    /// The rules for the repository, for what does not depend on its version: how logs are read.
+    fn of_any_version(&self) -> Option<&Found> {
+        self.found.as_ref().ok().or(self.base.as_deref())
     }
 }
 
 fn eval_type(case: &Case<'_>) -> Result<(EvalType, Origin), SpecError> {
     const FIELD: &str = "eval_type";
     let in_rules = || {
-        let found = case.found.as_ref().ok()?;
+        let found = case.of_any_version()?;
         Some((found.settings.eval_type?, found.origin.clone()))
     };
     let row = || Origin::Row(FIELD.to_owned());

@@ -1,16 +1,18 @@
 //! What the results of the tests say about a patch.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schema::grading::{
-    EvalType, GradingSpec, LogShape, MatchCounts, OfficialVerdict, PatchApplication, Resolution,
-    TestStatus, TestTally, Verdict,
+    Criterion, EvalType, GradingSpec, LogShape, MatchCounts, OfficialVerdict, PatchApplication,
+    Resolution, TestStatus, TestTally, Verdict,
 };
 
-use crate::evaluation::{Expected, Kind, evaluate, resolution};
+use crate::criterion::{is_met, may_be_missing, official};
+use crate::evaluation::{Kind, resolution};
 use crate::log::LogParts;
 use crate::parse::{Context, UnknownParser, parser};
 use crate::reading::{Reading, ran_silently};
-use crate::results::Results;
-use crate::whole_map::difference;
+use crate::results::{Match, Results};
 
 /// What happened when a patch was graded.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +27,11 @@ pub struct Evidence<'a> {
     pub exit_code: Option<i32>,
 }
 
-/// Says what came of a patch: officially, to the letter, in the generation that the specification names; and by the rules of generation 5 with
-/// whole names beside the official ones, so that a row may name its tests either way.
+/// Says what came of a patch: officially, to the letter, by the rules of the dataset's own harness, in the generation that the specification
+/// names; and beside that by the same rules with whole names, so that a row may name its tests either way.
 ///
-/// By these a patch is resolved when every `FAIL_TO_PASS` and `PASS_TO_PASS` test passed, or failed as expected; a test that the log does not
-/// show failed; a skipped test is no fix, and no regression either. And it is not when the log was tampered with: a test reported both as passed
-/// and as failed, marks that occur twice, an exit code that is not the one in the log. Where the specification has a whole map, every test must
-/// do what that says and no other may be there, both officially and for us.
+/// By these a skipped test is no fix; of several results of a name the worst counts; and there must be a result. A patch is not resolved when the
+/// log was tampered with: marks that occur twice, an exit code that is not the one in the log.
 ///
 /// # Errors
 /// The specification names a parser that we do not have.
@@ -52,46 +52,30 @@ pub fn verdict(spec: &GradingSpec, evidence: &Evidence<'_>) -> Result<Verdict, U
     verdict.log_shape = log.shape;
     verdict.exit_code = log.exit_code().or(evidence.exit_code);
     let reading = Reading::new(log, parser, &Context::from(spec));
-    if !evidence.timed_out && reading.is_officially_readable() {
-        verdict.official = evaluate(&reading.map(), &expected(spec));
-    }
-    let whole_map = spec.whole_map.as_ref();
-    let difference = whole_map.and_then(|expected| difference(&reading.map(), expected));
-    if difference.is_some() {
-        verdict.official.resolution = Resolution::No;
+    let mut objection = None;
+    if !evidence.timed_out && reading.is_officially_readable(spec.criterion) {
+        let official = official(spec, &reading);
+        verdict.official = official.verdict;
+        objection = official.objection;
     }
     verdict.official_resolved = verdict.official.resolution == Resolution::Full;
     let results = Results::new(&reading);
     verdict.statuses = results.statuses();
-    let mut matches = MatchCounts::default();
-    verdict.fail_to_pass = tally(
-        spec,
-        &spec.fail_to_pass,
-        &results,
-        Kind::MustTurn,
-        &mut matches,
-    );
-    verdict.pass_to_pass = tally(
-        spec,
-        &spec.pass_to_pass,
-        &results,
-        Kind::MustStay,
-        &mut matches,
-    );
-    verdict.matches = matches;
+    look_up(&mut verdict, spec, &results);
     if let Err(note) = readable(spec, log, evidence, &results) {
         verdict.note = Some(note);
         return Ok(verdict);
     }
     verdict.log_readable = true;
-    let differs = difference.is_some();
-    let notes: Vec<String> = reading.notes().into_iter().chain(difference).collect();
-    verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
     let met = resolution(&verdict.fail_to_pass, &verdict.pass_to_pass) == Resolution::Full;
-    if met && !differs {
-        verdict.tamper_reason = tampering(spec, log, evidence, &results);
+    let doubts = doubts(&verdict, spec, log, &results);
+    if met && objection.is_none() && !nothing_turned(&verdict, spec) {
+        verdict.tamper_reason = tampering(log, evidence);
         verdict.resolved = verdict.tamper_reason.is_none();
     }
+    let notes = reading.notes().into_iter().chain(objection).chain(doubts);
+    let notes: Vec<String> = notes.collect();
+    verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(verdict)
 }
 
@@ -117,41 +101,81 @@ fn unread(spec: &GradingSpec, evidence: &Evidence<'_>) -> Verdict {
         exit_code: evidence.exit_code,
         fail_to_pass: all_failed(&spec.fail_to_pass),
         pass_to_pass: all_failed(&spec.pass_to_pass),
-        statuses: std::collections::BTreeMap::new(),
+        absent: BTreeSet::new(),
+        statuses: BTreeMap::new(),
         note: None,
     }
 }
 
-fn expected(spec: &GradingSpec) -> Expected<'_> {
-    Expected {
-        fail_to_pass: &spec.fail_to_pass,
-        pass_to_pass: &spec.pass_to_pass,
-        eval_type: spec.eval_type,
-        harness: spec.harness,
+/// Sorts the expected tests by what they did, and says how each was found.
+fn look_up(verdict: &mut Verdict, spec: &GradingSpec, results: &Results<'_>) {
+    let mut tally = |tests: &[String], kind| {
+        let mut tally = TestTally::default();
+        for test in tests {
+            let found = found(spec.criterion, results, test);
+            Match::count(found.map(|(_, rule)| rule), &mut verdict.matches);
+            if found.is_none() {
+                verdict.absent.insert(test.clone());
+            }
+            let list = if is_met(spec, kind, found.map(|(status, _)| status)) {
+                &mut tally.success
+            } else {
+                &mut tally.failure
+            };
+            list.push(test.clone());
+        }
+        tally
+    };
+    let fail_to_pass = tally(&spec.fail_to_pass, Kind::MustTurn);
+    let pass_to_pass = tally(&spec.pass_to_pass, Kind::MustStay);
+    (verdict.fail_to_pass, verdict.pass_to_pass) = (fail_to_pass, pass_to_pass);
+}
+
+/// What a test did. R2E-Gym's names leave out the file, so several tests may have one: what is expected of it is what the last of them did.
+fn found(criterion: Criterion, results: &Results<'_>, test: &str) -> Option<(TestStatus, Match)> {
+    match criterion {
+        Criterion::R2eGym => results.last(test),
+        Criterion::SweBench
+        | Criterion::SweBenchLive
+        | Criterion::SweBenchPro
+        | Criterion::MultiSweBench
+        | Criterion::SweSmith => results.status(test),
     }
 }
 
-fn tally(
+/// Whether tests had to turn and the log shows none of them: no fix, also for a dataset that takes what is missing for passed.
+fn nothing_turned(verdict: &Verdict, spec: &GradingSpec) -> bool {
+    let absent = |test: &String| verdict.absent.contains(test);
+    may_be_missing(spec.criterion)
+        && !spec.fail_to_pass.is_empty()
+        && spec.fail_to_pass.iter().all(absent)
+}
+
+/// What makes a log less than clear, though it can be read.
+fn doubts(
+    verdict: &Verdict,
     spec: &GradingSpec,
-    tests: &[String],
+    log: &LogParts,
     results: &Results<'_>,
-    kind: Kind,
-    matches: &mut MatchCounts,
-) -> TestTally {
-    let mut tally = TestTally::default();
-    for test in tests {
-        let status = results.status(test, matches);
-        let met = match spec.eval_type {
-            EvalType::PassAndFail => status.is_some_and(|status| kind.is_met_by(status)),
-            EvalType::FailOnly => status != Some(TestStatus::Failed),
-        };
-        if met {
-            tally.success.push(test.clone());
-        } else {
-            tally.failure.push(test.clone());
-        }
+) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let mut expected = spec.fail_to_pass.iter().chain(&spec.pass_to_pass);
+    let both = expected.find(|test| results.is_both(test));
+    if let Some(test) = both.filter(|_| spec.criterion != Criterion::R2eGym) {
+        doubts.push(format!("`{test}` is reported both as passed and as failed"));
     }
-    tally
+    if nothing_turned(verdict, spec) {
+        doubts.push("the log shows no test that had to turn".to_owned());
+    }
+    doubts.extend(silent_failure(log, results).filter(|_| spec.criterion != Criterion::SweBench));
+    doubts
+}
+
+/// A failure that no test tells of.
+fn silent_failure(log: &LogParts, results: &Results<'_>) -> Option<String> {
+    let code = log.test_exit.filter(|code| *code != 0)?;
+    (!results.any_failed())
+        .then(|| format!("the tests ended with exit code {code}, but the log shows no failed test"))
 }
 
 /// Whether the log is that of a run of the tests; why not, for people.
@@ -176,34 +200,22 @@ fn readable(
             Err("no test result in the log".to_owned())
         };
     }
-    match log.test_exit {
-        Some(code) if code != 0 && !results.any_failed() => Err(format!(
-            "the tests ended with exit code {code}, but the log shows no failed test"
-        )),
-        _ => Ok(()),
+    // Only SWE-bench's harness has this gate: other datasets' scripts end as they like.
+    match silent_failure(log, results) {
+        Some(failure) if spec.criterion == Criterion::SweBench => Err(failure),
+        Some(_) | None => Ok(()),
     }
 }
 
 /// Why a log that says "resolved" is not believed.
-fn tampering(
-    spec: &GradingSpec,
-    log: &LogParts,
-    evidence: &Evidence<'_>,
-    results: &Results<'_>,
-) -> Option<String> {
+fn tampering(log: &LogParts, evidence: &Evidence<'_>) -> Option<String> {
     if log.repeated_marks {
         return Some("the log holds a mark of the script twice".to_owned());
     }
-    if let (Some(logged), Some(seen)) = (log.script_exit, evidence.exit_code)
-        && logged != seen
-    {
-        return Some(format!(
+    match (log.script_exit, evidence.exit_code) {
+        (Some(logged), Some(seen)) if logged != seen => Some(format!(
             "the script ended with exit code {seen}, but the log says {logged}"
-        ));
+        )),
+        _ => None,
     }
-    let expected = spec.fail_to_pass.iter().chain(&spec.pass_to_pass);
-    expected
-        .into_iter()
-        .find(|test| results.ever_failed(test))
-        .map(|test| format!("`{test}` is reported both as passed and as failed"))
 }

@@ -1,6 +1,6 @@
 //! How an instance is graded, and what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,12 @@ pub struct GradingSpec {
     /// How the tests' results count.
     #[serde(default)]
     pub eval_type: EvalType,
+    /// By whose rules they resolve an issue.
+    #[serde(default)]
+    pub criterion: Criterion,
+    /// What each test did without the fix, where the rules ask for it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub earlier: BTreeMap<String, Earlier>,
     /// Seconds that the script may take; `None` leaves it to the run's setting.
     pub timeout_seconds: Option<u64>,
 }
@@ -110,6 +116,58 @@ pub enum EvalType {
     FailOnly,
 }
 
+/// By whose rules results resolve an issue: the harness of each dataset has its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Criterion {
+    /// SWE-bench and all that follow it: every test that had to turn and every one that had to stay passed.
+    #[default]
+    SweBench,
+    /// SWE-bench-Live: those that had to turn passed, and none that had to stay failed; one that is missing did not.
+    SweBenchLive,
+    /// SWE-bench Pro: each test has a result that says `PASSED`, by its name to the byte.
+    SweBenchPro,
+    /// Multi-SWE-bench: every test changes as it did with the known fix, none that passed fails, and something is fixed.
+    MultiSweBench,
+    /// SWE-smith: no test failed; one that is missing passed.
+    SweSmith,
+    /// R2E-Gym: all results are the expected ones, and there is no other.
+    R2eGym,
+}
+
+impl Criterion {
+    /// Every one, in the order of documents.
+    pub const ALL: [Self; 6] = [
+        Self::SweBench,
+        Self::SweBenchLive,
+        Self::SweBenchPro,
+        Self::MultiSweBench,
+        Self::SweSmith,
+        Self::R2eGym,
+    ];
+
+    /// The name of the dataset whose rules they are.
+    pub fn dataset(self) -> &'static str {
+        match self {
+            Self::SweBench => "SWE-bench",
+            Self::SweBenchLive => "SWE-bench-Live",
+            Self::SweBenchPro => "SWE-bench Pro",
+            Self::MultiSweBench => "Multi-SWE-bench",
+            Self::SweSmith => "SWE-smith",
+            Self::R2eGym => "R2E-Gym",
+        }
+    }
+}
+
+/// What a test did without the fix; `None` where it did not run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    /// With the tests as they were.
+    pub run: Option<TestStatus>,
+    /// With the tests of the fix.
+    pub test: Option<TestStatus>,
+}
+
 /// What a test did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -178,6 +236,8 @@ pub enum LogShape {
     Marked,
     /// Nothing: the first versions of the official harness wrote no marks, and their whole log counts.
     Unmarked,
+    /// Nothing: logs of this dataset have no marks.
+    Whole,
     /// Marks are missing, or the log says that the tests could not be run.
     Unreadable,
 }
@@ -195,7 +255,7 @@ pub enum Resolution {
     No,
 }
 
-/// What the official harness says, to the letter: by its names for tests, the last result of a name.
+/// What the dataset's own harness says, to the letter: by its names for tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfficialVerdict {
     /// Which generation's rules these are.
@@ -232,7 +292,7 @@ pub struct Verdict {
     pub resolved: bool,
     /// What the official harness would say.
     pub official_resolved: bool,
-    /// Why `resolved` is false although `official_resolved` is true.
+    /// What proves that the log was tampered with, where it says "resolved".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tamper_reason: Option<String>,
     /// What became of the patch.
@@ -257,6 +317,9 @@ pub struct Verdict {
     pub fail_to_pass: TestTally,
     /// Tests that had to stay.
     pub pass_to_pass: TestTally,
+    /// Expected tests that the log does not show, whatever that counts as.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub absent: BTreeSet<String>,
     /// Status of every test that the log shows, by its whole name.
     pub statuses: BTreeMap<String, TestStatus>,
     /// Why the patch could not be graded as asked (no test in the log, patch rejected), for people.

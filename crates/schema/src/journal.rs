@@ -134,7 +134,7 @@ pub struct GradeSummary {
     pub resolved: bool,
     /// What the official harness would say.
     pub official_resolved: bool,
-    /// Why they differ, where they do.
+    /// What proves that the log was tampered with, where something does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tamper_reason: Option<String>,
     /// Grading profile, such as `sealed`.

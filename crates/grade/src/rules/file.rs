@@ -201,19 +201,27 @@ impl RulesFile {
             let mut entries = self.entries.iter();
             entries.find(|entry| entry.versions.iter().any(|name| name == version))
         });
-        let (settings, version) = match entry {
-            Some(entry) => (entry.settings.over(&self.base), version),
-            None if self.any_version => (self.base.clone(), None),
-            None => return None,
-        };
-        Some(Found {
+        match entry {
+            Some(entry) => Some(self.found(entry.settings.over(&self.base), version)),
+            None if self.any_version => Some(self.base()),
+            None => None,
+        }
+    }
+
+    /// What they say for every version.
+    pub(crate) fn base(&self) -> Found {
+        self.found(self.base.clone(), None)
+    }
+
+    fn found(&self, settings: Settings, version: Option<&str>) -> Found {
+        Found {
             file: self.name.clone(),
             settings,
             origin: Origin::Rules {
                 file: self.name.clone(),
                 version: version.map(str::to_owned),
             },
-        })
+        }
     }
 
     pub(crate) fn versions(&self) -> impl Iterator<Item = &str> {

@@ -90,7 +90,7 @@ impl SpecError {
                 repository: instance.repo.clone(),
                 nearest,
             },
-            Unruled::Version { file, known } => Self::NoVersion {
+            Unruled::Version { file, known, .. } => Self::NoVersion {
                 version: instance.version.clone(),
                 file,
                 known,

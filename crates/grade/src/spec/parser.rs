@@ -1,6 +1,6 @@
 //! Which parser reads the log.
 
-use schema::grading::Origin;
+use schema::grading::{Criterion, Origin};
 use serde_json::Value;
 
 use super::{Case, SpecError, row};
@@ -55,7 +55,7 @@ fn named<'a>(case: &'a Case<'_>) -> Result<Option<(&'a str, &'static str)>, Spec
 }
 
 fn in_rules(case: &Case<'_>) -> Option<(String, Origin)> {
-    let found = case.found.as_ref().ok()?;
+    let found = case.of_any_version()?;
     Some((found.settings.log_parser.clone()?, found.origin.clone()))
 }
 
@@ -68,6 +68,10 @@ fn default(case: &Case<'_>) -> Result<(String, Origin), SpecError> {
             OF_RUN_SCRIPTS.to_owned(),
             Origin::Row("run_script".to_owned()),
         ));
+    }
+    if row::is_of_pro(case.instance, case.answer) {
+        let family = Criterion::SweBenchPro.dataset();
+        return Ok((OF_RUN_SCRIPTS.to_owned(), Origin::Family(family.to_owned())));
     }
     match row::shape(case.instance, case.answer) {
         Some(Shape::MultiSweBench) => Err(SpecError::NoParser {

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use grade::{Evidence, log, verdict, wrap};
+use grade::{Evidence, bucket, log, verdict, wrap};
 use schema::grading::{EvalType, GradingSpec, PatchApplication, Verdict};
 
 const NONCE: &str = "n0nce";
@@ -130,7 +130,11 @@ fn a_pass_printed_after_a_failure_is_not_believed() {
         "echo 'FAILED t.py::turns'; echo 'PASSED t.py::turns'; echo 'PASSED t.py::stays'; exit 0",
     ));
     assert!(verdict.official_resolved && !verdict.resolved);
-    assert!(verdict.tamper_reason.unwrap().contains("t.py::turns"));
+    // Two tests may have one name: that is no proof of anything.
+    assert_eq!(verdict.tamper_reason, None);
+    let note = "`t.py::turns` is reported both as passed and as failed";
+    assert_eq!(verdict.note.as_deref(), Some(note));
+    assert_eq!(bucket::of(&verdict), schema::Bucket::Unresolved);
 }
 
 #[test]

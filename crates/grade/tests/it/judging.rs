@@ -134,6 +134,18 @@ fn tests_that_only_tell_failures() {
 }
 
 #[test]
+fn failed_and_missing_tests_are_told_apart_by_how_they_are_found() {
+    let expected = ["t.py::a", "t.py::b[x  y]", "t.py::c[1", "t.py::d"];
+    let log = "PASSED t.py::ab\nFAILED t.py::b[x y] - E\nFAILED t.py::c[1 2]\nFAILED t.py::d\n";
+    let verdict = judge(&spec(&expected, &[]), log);
+    let (failed, missing) = grade::bucket::failures(&verdict);
+    assert_eq!(failed, ["t.py::b[x  y]", "t.py::c[1", "t.py::d"]);
+    // `t.py::ab` is another test.
+    assert_eq!(missing, ["t.py::a"]);
+    assert_eq!(verdict.matches.missing, 1);
+}
+
+#[test]
 fn results_outside_the_marks_count_where_there_are_none_inside() {
     let inside = ">>>>> Start Test Output\nnothing\n>>>>> End Test Output\nPASSED t.py::a\n";
     assert!(judge(&spec(&["t.py::a"], &[]), inside).official_resolved);

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod criteria;
+#[cfg(test)]
 mod flow;
 #[cfg(test)]
 mod judging;

@@ -28,7 +28,7 @@ pub struct Row {
     pub resolved: Option<bool>,
     /// What the official harness would say; `None` when there is no verdict.
     pub official_resolved: Option<bool>,
-    /// Why the two differ.
+    /// What proves that the log was tampered with, empty where nothing does.
     pub tamper_reason: String,
     /// Grading profile.
     pub profile: String,

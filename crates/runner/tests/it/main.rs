@@ -17,6 +17,7 @@ mod engines;
 mod errors;
 mod export;
 mod fixture;
+mod foreign_logs;
 mod grading;
 mod images;
 mod limits;

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use grade::Evidence;
 use grade::official::{Graded, signature};
-use schema::grading::{GradingSpec, Harness, LogShape, OfficialVerdict, PatchApplication, Verdict};
+use schema::grading::{
+    Criterion, GradingSpec, Harness, LogShape, OfficialVerdict, PatchApplication, Verdict,
+};
 
 use crate::cli::arguments::Grade;
 use crate::cli::error::Error;
@@ -110,9 +112,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn judge(spec: &GradingSpec, log: &[u8]) -> Result<Verdict, Error> {
-    let parts = grade::log::read_official(log);
+    let parts = grade::log::read_foreign(log, spec.criterion);
     let evidence = Evidence {
-        // Whatever the patch was: there is a log, and the official harness reads it.
+        // Whatever the patch was: there is a log, and the dataset's harness reads it.
         application: PatchApplication::Applied,
         log: Some(&parts),
         timed_out: false,
@@ -134,10 +136,6 @@ fn judge(spec: &GradingSpec, log: &[u8]) -> Result<Verdict, Error> {
 /// The verdict for people.
 fn text(spec: &GradingSpec, verdict: &Verdict) -> String {
     let bucket = grade::bucket::of(verdict);
-    let harness = match spec.harness {
-        Harness::V4 => "4",
-        Harness::V5 => "5",
-    };
     let official = if verdict.official_resolved {
         "resolved"
     } else {
@@ -146,7 +144,8 @@ fn text(spec: &GradingSpec, verdict: &Verdict) -> String {
     let mut lines = vec![
         format!("{}: {bucket}", escape::line(&spec.instance_id)),
         format!(
-            "official      {official} (generation {harness}, parser {})",
+            "official      {official} ({}, parser {})",
+            harness(spec),
             spec.log_parser
         ),
         format!("log           {}", shape(verdict.log_shape)),
@@ -180,11 +179,28 @@ fn text(spec: &GradingSpec, verdict: &Verdict) -> String {
     lines.join("\n")
 }
 
+/// Whose word the official one is.
+fn harness(spec: &GradingSpec) -> String {
+    match (spec.criterion, spec.harness) {
+        (Criterion::SweBench, Harness::V4) => "generation 4".to_owned(),
+        (Criterion::SweBench, Harness::V5) => "generation 5".to_owned(),
+        (
+            Criterion::SweBenchLive
+            | Criterion::SweBenchPro
+            | Criterion::MultiSweBench
+            | Criterion::SweSmith
+            | Criterion::R2eGym,
+            Harness::V4 | Harness::V5,
+        ) => format!("by the rules of {}", spec.criterion.dataset()),
+    }
+}
+
 fn shape(shape: LogShape) -> &'static str {
     match shape {
         LogShape::Absent => "absent",
         LogShape::Marked => "marked",
         LogShape::Unmarked => "unmarked: the whole of it counts",
+        LogShape::Whole => "whole: those of its dataset have no marks",
         LogShape::Unreadable => "not one of a run of the tests",
     }
 }

@@ -93,9 +93,17 @@ fn rows(text: &str) -> Result<Vec<Map<String, Value>>, String> {
 }
 
 fn is_row(map: &Map<String, Value>) -> bool {
-    ["instance_id", "FAIL_TO_PASS", "fail_to_pass", "repo", "org"]
-        .iter()
-        .any(|field| map.contains_key(*field))
+    let fields = [
+        "instance_id",
+        "FAIL_TO_PASS",
+        "fail_to_pass",
+        "repo",
+        "org",
+        // R2E-Gym has none of these.
+        "repo_name",
+        "expected_output_json",
+    ];
+    fields.iter().any(|field| map.contains_key(*field))
 }
 
 fn choose(

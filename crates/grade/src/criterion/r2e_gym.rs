@@ -2,16 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use schema::grading::TestStatus;
+use schema::grading::{GradingSpec, Resolution, TestStatus};
 
+use super::{Sorted, tally};
 use crate::parse::Word;
 use crate::status_map::StatusMap;
 
+/// Resolved when the maps are equal.
+pub(super) fn sorted(spec: &GradingSpec, map: &StatusMap<'_>) -> Sorted {
+    let met = |name: &str| Some(map.get(name) == Some(&Word::Status(TestStatus::Passed)));
+    let whole_map = spec.whole_map.as_ref();
+    let objection = whole_map.and_then(|expected| difference(map, expected));
+    Sorted {
+        fail_to_pass: tally(&spec.fail_to_pass, met),
+        pass_to_pass: tally(&spec.pass_to_pass, met),
+        resolution: match objection {
+            Some(_) => Resolution::No,
+            None => Resolution::Full,
+        },
+        objection,
+    }
+}
+
 /// The first test that does not do what it must, or must not be there at all, in words for people; `None` when the maps are equal.
-pub(crate) fn difference(
-    map: &StatusMap<'_>,
-    expected: &BTreeMap<String, TestStatus>,
-) -> Option<String> {
+fn difference(map: &StatusMap<'_>, expected: &BTreeMap<String, TestStatus>) -> Option<String> {
     let other = expected.iter().find_map(|(name, status)| {
         let wanted = Word::Status(*status);
         match map.get(name) {
