@@ -30,6 +30,7 @@ LEFT_OUT = [
 # The same of ours.
 OURS_ALONE = [
     r"#!/bin/bash",
+    r"export TZ=UTC PYTHONHASHSEED=0",
     r'git config --global --add safe\.directory "\$PWD"',
     r"rm -rf -- .*",
     r"patchmill_tests=\$\?",

@@ -10,6 +10,10 @@ use crate::directives::quoted;
 use crate::log::{END, START, TEST_EXIT};
 use crate::spec::TestPaths;
 
+/// What is the same on every machine: the time zone, which the official images have too, and the order of Python's sets. Nothing here changes what
+/// tests print or skip (`NO_COLOR` and `CI` do both). Set-up commands come after it, and may say otherwise.
+const ENVIRONMENT: &str = "export TZ=UTC PYTHONHASHSEED=0\n";
+
 /// What a script is made of; commands are lines of shell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Recipe {
@@ -42,6 +46,7 @@ impl Recipe {
         } else {
             "set -x\n"
         });
+        script.push_str(ENVIRONMENT);
         lines(&mut script, &self.setup);
         lines(&mut script, &self.install);
         if let Some(tests) = tests.filter(|tests| !tests.patch.trim().is_empty()) {

@@ -172,6 +172,29 @@ fn the_exit_code_of_the_tests_is_told() {
 }
 
 #[test]
+fn what_differs_from_machine_to_machine_is_fixed() {
+    let (directory, instance) = repository();
+    let printed = |setup: &str| {
+        let rules = rules(&format!(
+            "{setup}test_command = 'echo is $TZ $PYTHONHASHSEED'\n"
+        ));
+        let spec = resolve(&instance, &answer(""), &rules).unwrap().spec;
+        let (parts, _) = run(directory.path(), &spec);
+        let mut lines = parts.tests().unwrap().lines();
+        let told = lines.find_map(|line| line.strip_prefix("is "));
+        told.unwrap().to_owned()
+    };
+    assert_eq!(printed(""), "UTC 0");
+    assert_eq!(printed("setup = 'export TZ=Asia/Tokyo'\n"), "Asia/Tokyo 0");
+    // A row's own script is the row's alone.
+    let own = GradingSpec {
+        eval_script: "echo is ${PYTHONHASHSEED-free}".to_owned(),
+        ..GradingSpec::default()
+    };
+    assert!(!wrap(&own, NONCE).contains("PYTHONHASHSEED="));
+}
+
+#[test]
 fn the_scripts_of_swe_bench_pro_are_run_and_their_result_printed() {
     let (directory, mut instance) = repository();
     instance.id = schema::InstanceId::new("instance_o__r-1");

@@ -160,6 +160,7 @@ fn the_order_is_that_of_the_official_scripts() {
         [
             "#!/bin/bash",
             "set -uxo pipefail",
+            "export TZ=UTC PYTHONHASHSEED=0",
             "python -m pip install -e .",
             "git config --global --add safe.directory \"$PWD\"",
             &format!("git checkout {base} -- {files} || git checkout HEAD -- {files}"),
@@ -189,10 +190,11 @@ fn the_rows_of_swe_rebench_bring_their_installation() {
     let Resolved { spec, provenance } = resolved(&answer_with(&json!({"install_config": config})));
     let lines = lines(&spec.eval_script);
     assert_eq!(
-        &lines[..4],
+        &lines[..5],
         [
             "#!/bin/bash",
             "set -uxo pipefail",
+            "export TZ=UTC PYTHONHASHSEED=0",
             "export LANG=C.UTF-8 LC_ALL=C.UTF-8",
             "pip install -e .[dev]"
         ]
@@ -253,7 +255,10 @@ fn a_row_with_a_command_of_its_own() {
     let mut answer = answer_with(&json!({"test_cmd": "make check", "install": "make"}));
     answer.log_parser = Some("tap".to_owned());
     let Resolved { spec, provenance } = resolved(&answer);
-    assert!(spec.eval_script.contains("set -x\nmake\n"));
+    assert!(
+        spec.eval_script
+            .contains("set -x\nexport TZ=UTC PYTHONHASHSEED=0\nmake\n")
+    );
     assert!(
         spec.eval_script
             .contains("Start Test Output'\nmake check\n")
