@@ -7,6 +7,7 @@ mod baseline;
 mod bundle;
 mod checkout;
 mod diff;
+mod fuzzy;
 mod headers;
 mod history;
 mod ignore;

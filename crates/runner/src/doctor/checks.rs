@@ -40,6 +40,7 @@ pub async fn examine(subject: &Subject) -> Vec<Check> {
     vec![
         shell().await,
         git().await,
+        patch().await,
         python().await,
         bubblewrap,
         docker().await,
@@ -93,6 +94,17 @@ async fn git() -> Check {
             "git",
             problem,
             "install the package `git`: the demo is built with it, and agents like to use it",
+        ),
+    }
+}
+
+async fn patch() -> Check {
+    match first_line("patch", "--version").await {
+        Ok(version) => Check::ok("patch", version),
+        Err(problem) => Check::warn(
+            "patch",
+            problem,
+            "install the package `patch`: patches that do not fit to the line cannot be graded without it",
         ),
     }
 }

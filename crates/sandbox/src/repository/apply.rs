@@ -1,23 +1,19 @@
 //! Putting a patch on the workspace for grading: as it is, else by three-way merge, else with fuzz.
 
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use git2::{Delta, Index, ObjectType, Oid, Repository};
+use git2::{Delta, ErrorClass, Index, Oid, Repository};
 use patch::FilePatch;
 use schema::grading::PatchApplication;
 
 use super::checkout::{Start, honest};
 use super::diff::{apply_in_memory, entry, read, write_trees};
+use super::fuzzy::{fuzzy, paths};
 use super::odb::with_memory_repository;
 use super::prepare::{Prepared, mode};
-use super::survey::{MAX_FILE, Survey, Want, survey};
-use super::worktree::{Kind, Worktree, as_path};
+use super::survey::{Survey, Want, survey};
+use super::worktree::{Worktree, as_path};
 use crate::error::{Cause, Error};
-
-/// Lines of context that may differ in the last resort, as the official harness allows.
-const FUZZ: &str = "--fuzz=5";
 
 /// Applies a patch to a workspace on the host. Either all of it is there afterwards or nothing has changed. Blocks.
 pub(crate) fn apply(
@@ -34,7 +30,7 @@ pub(crate) fn apply(
     let tree = Worktree::open(workdir).map_err(|error| lost(error.into()))?;
     let found =
         survey(prepared, start, &tree, Want::Contents).map_err(|error| lost(error.into()))?;
-    match plan(prepared, found, &patch, private).map_err(|error| lost(error.into()))? {
+    match plan(prepared, found, &patch, private).map_err(lost)? {
         None => Ok(PatchApplication::Rejected),
         Some((application, steps)) => {
             install(&tree, steps).map_err(|error| lost(error.into()))?;
@@ -55,21 +51,47 @@ pub(super) fn whole(patch: &[u8]) -> Option<Vec<u8>> {
     Some(patch)
 }
 
-/// How the patch is applied to what was found, and what that does to which file; `None` when it does not apply. Blocks.
+/// How the patch is applied to what was found, and what that does to which file; `None` when it does not apply. An error is that it could not be
+/// tried, which says nothing of the patch. Blocks.
 pub(super) fn plan(
     prepared: &Prepared,
     found: Survey,
     patch: &[u8],
     private: &Path,
-) -> Result<Option<(PatchApplication, Vec<Step>)>, git2::Error> {
+) -> Result<Option<(PatchApplication, Vec<Step>)>, Cause> {
     with_memory_repository(&[&prepared.objects_directory()], |repository| {
         let mut omissions = found.omissions;
         let (_, now) = write_trees(repository, prepared, found.changes, &mut omissions)?;
         match try_all(repository, now, patch, private) {
-            Some((application, new)) => Ok(Some((application, steps(repository, now, new)?))),
-            None => Ok(None),
+            Ok((application, new)) => Ok(Ok(Some((application, steps(repository, now, new)?)))),
+            Err(Refusal::DoesNotApply) => Ok(Ok(None)),
+            Err(Refusal::NotTried(cause)) => Ok(Err(cause)),
         }
-    })
+    })?
+}
+
+/// Why a patch is not on a tree.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It does not fit: that is the patch's fault.
+    DoesNotApply,
+    /// What tries it could not work.
+    NotTried(Cause),
+}
+
+impl From<Cause> for Refusal {
+    /// Trouble with files is the machine's; whatever else stops us lies in the patch.
+    fn from(cause: Cause) -> Self {
+        let machine = cause.is::<std::io::Error>()
+            || cause.downcast_ref::<git2::Error>().is_some_and(|error| {
+                matches!(error.class(), ErrorClass::Os | ErrorClass::Filesystem)
+            });
+        if machine {
+            Self::NotTried(cause)
+        } else {
+            Self::DoesNotApply
+        }
+    }
 }
 
 /// The first way that works, with the tree that it gives.
@@ -78,19 +100,18 @@ fn try_all(
     now: Oid,
     patch: &[u8],
     private: &Path,
-) -> Option<(PatchApplication, Oid)> {
-    if leads_through_link(repository, now, patch).unwrap_or(true) {
-        return None;
+) -> Result<(PatchApplication, Oid), Refusal> {
+    if leads_through_link(repository, now, patch)? {
+        return Err(Refusal::DoesNotApply);
     }
     if let Ok(new) = apply_in_memory(repository, now, patch) {
-        return Some((PatchApplication::Applied, new));
+        return Ok((PatchApplication::Applied, new));
     }
     if let Ok(new) = merge(repository, now, patch) {
-        return Some((PatchApplication::AppliedWith3way, new));
+        return Ok((PatchApplication::AppliedWith3way, new));
     }
-    fuzzy(repository, now, patch, private)
-        .ok()
-        .map(|new| (PatchApplication::AppliedWithFuzz, new))
+    let new = fuzzy(repository, now, patch, private)?;
+    Ok((PatchApplication::AppliedWithFuzz, new))
 }
 
 /// Whether the patch has a path that leads out of the tree, or below a symbolic link that it does not take away itself: git refuses such a patch too.
@@ -160,101 +181,6 @@ fn merge(repository: &Repository, now: Oid, patch: &[u8]) -> Result<Oid, Cause> 
         return Err("the merge has conflicts".into());
     }
     Ok(merged.write_tree_to(repository)?)
-}
-
-/// Lets the `patch` program work on copies of the files that the patch names, in a directory where nothing else is.
-fn fuzzy(repository: &Repository, now: Oid, patch: &[u8], private: &Path) -> Result<Oid, Cause> {
-    let scratch = tempfile::tempdir_in(private)?;
-    let directory = scratch.path().join("tree");
-    std::fs::create_dir(&directory)?;
-    let copies = Worktree::open(&directory)?;
-    let paths = paths(patch);
-    let tree = repository.find_tree(now)?;
-    let mut index = Index::new()?;
-    index.read_tree(&tree)?;
-    for path in &paths {
-        let Some(entry) = index.get_path(&as_path(path), 0) else {
-            continue;
-        };
-        if matches!(entry.mode, mode::FILE | mode::EXECUTABLE) {
-            let blob = repository.find_blob(entry.id)?;
-            copies.write(path, entry.mode, blob.content())?;
-        }
-    }
-    let file = scratch.path().join("patch");
-    std::fs::write(&file, patch)?;
-    let status = Command::new("patch")
-        .args([
-            "--batch",
-            // Else it turns round what looks as if it had been applied: a patch the wrong way round would mend what it breaks.
-            "--forward",
-            "--silent",
-            "-p1",
-            "--no-backup-if-mismatch",
-            "--reject-file=-",
-            FUZZ,
-        ])
-        .arg("--directory")
-        .arg(&directory)
-        .arg("--input")
-        .arg(&file)
-        .env_clear()
-        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    if !status.success() {
-        return Err("`patch` rejects it".into());
-    }
-    let odb = repository.odb()?;
-    for path in &paths {
-        match copies.metadata(path)?.map(|metadata| metadata.kind) {
-            Some(Kind::File { executable }) => {
-                let content = copies.read(path, MAX_FILE)?.ok_or("a file grew too big")?;
-                let mode = if executable {
-                    mode::EXECUTABLE
-                } else {
-                    mode::FILE
-                };
-                let id = odb.write(ObjectType::Blob, &content)?;
-                index.add(&entry(path.clone(), mode, id))?;
-            }
-            _ if index
-                .get_path(&as_path(path), 0)
-                .is_some_and(|entry| entry.mode != mode::LINK) =>
-            {
-                index.remove(&as_path(path), 0)?;
-            }
-            _ => {}
-        }
-    }
-    let new = index.write_tree_to(repository)?;
-    if new == now {
-        return Err("`patch` changes nothing".into());
-    }
-    Ok(new)
-}
-
-/// Paths in the patch's headers, without their first component; quoted ones are left to the other ways.
-fn paths(patch: &[u8]) -> BTreeSet<Vec<u8>> {
-    patch
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| {
-            let name = line
-                .strip_prefix(b"--- ")
-                .or_else(|| line.strip_prefix(b"+++ "))?;
-            let name = name.split(|&byte| byte == b'\t').next()?;
-            let name = name.strip_suffix(b"\r").unwrap_or(name);
-            let slash = memchr::memchr(b'/', name)?;
-            let path = &name[slash + 1..];
-            let honest = name != b"/dev/null"
-                && path.split(|&byte| byte == b'/').all(|part| {
-                    !part.is_empty() && part != b".." && !part.eq_ignore_ascii_case(b".git")
-                });
-            honest.then(|| path.to_vec())
-        })
-        .collect()
 }
 
 /// What one file becomes.
