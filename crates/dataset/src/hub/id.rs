@@ -83,12 +83,8 @@ impl Id {
         if !is_revision(revision) {
             return None;
         }
-        let lower = name.to_ascii_lowercase();
-        let alias = ALIASES
-            .iter()
-            .find(|(_, names)| names.contains(&lower.as_str()));
-        let name = match alias {
-            Some((full, _)) => *full,
+        let name = match Self::of_alias(name) {
+            Some(full) => full,
             None if is_name(name) && (explicit || !is_file_name(name)) => name,
             None => return None,
         };
@@ -96,6 +92,14 @@ impl Id {
             name: name.to_owned(),
             revision: revision.to_owned(),
         })
+    }
+
+    /// `org/name` of the dataset that the field has this short name for.
+    pub fn of_alias(text: &str) -> Option<&'static str> {
+        let lower = text.to_ascii_lowercase();
+        let mut aliases = ALIASES.iter();
+        let found = aliases.find(|(_, names)| names.contains(&lower.as_str()));
+        found.map(|(full, _)| *full)
     }
 
     /// The dataset that a path names, when nothing of that name lies here.

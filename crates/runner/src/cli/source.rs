@@ -35,6 +35,9 @@ impl Source {
             ..LoadOptions::default()
         };
         let id = Id::of_path(path);
+        if let (None, Some(note)) = (&id, in_the_way(path)) {
+            printer.note(&note);
+        }
         let located = match &id {
             None => dataset::locate(path, &load.wanted)?,
             Some(id) => {
@@ -106,6 +109,15 @@ impl Source {
         operation.split.clone_from(&wanted.split);
         operation.subset.clone_from(&wanted.subset);
     }
+}
+
+/// A word on a path that has the short name of a dataset of the hub: what lies here goes before it.
+fn in_the_way(path: &Path) -> Option<String> {
+    let alias = path.to_str()?;
+    let name = Id::of_alias(alias)?;
+    Some(format!(
+        "`{alias}` is read from here, where something of that name lies; the dataset of the hub is hf://datasets/{name}"
+    ))
 }
 
 /// Which instances, with what became of them in earlier runs looked up.

@@ -1,6 +1,7 @@
 //! Help, versions, flags, layers.
 
 use crate::command::Place;
+use crate::fixture::Fixture;
 
 #[test]
 fn the_help_of_every_command_is_pinned() {
@@ -123,4 +124,32 @@ fn colour_is_only_where_it_is_asked_for() {
     let mut colored = bad.to_vec();
     colored.extend(["--color", "always"]);
     assert!(place.run(&colored).err.contains("\x1b[31merror:"));
+}
+
+#[test]
+fn a_path_with_the_short_name_of_a_dataset_is_told() {
+    let fixture = Fixture::new(1);
+    fixture.script(&["true"]);
+    let rows = std::fs::read(fixture.place.path().join("rows.jsonl")).unwrap();
+    std::fs::write(fixture.place.path().join("verified"), rows).unwrap();
+    let said = |dataset: &str| {
+        let said = fixture.place.run(&[
+            "run",
+            "--dry-run",
+            "--dataset",
+            dataset,
+            "--sandbox",
+            "local",
+            "--model",
+            "script:script.jsonl",
+        ]);
+        assert_eq!(said.code, 0, "{}", said.all());
+        said.err
+    };
+    let note = "the dataset of the hub is hf://datasets/SWE-bench/SWE-bench_Verified";
+    assert!(said("verified").contains(note));
+    assert!(
+        !said("./verified").contains("hf://"),
+        "that is a path and nothing else"
+    );
 }
