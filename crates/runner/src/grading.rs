@@ -2,6 +2,7 @@
 
 mod cache;
 mod conclusion;
+mod test_log;
 
 use std::fs;
 use std::io::{self, Read};
@@ -19,16 +20,14 @@ use tokio_util::sync::CancellationToken;
 
 use self::cache::{Asked, Cache};
 use self::conclusion::{GradingDirectory, Judged, Ruling};
+use self::test_log::TestLog;
 use crate::attempt::context::{Context, Entry, Purpose, started_with};
 use crate::attempt::failure::{Failure, Traced};
-use crate::dispatcher::{GradeEnd, Reports};
+use crate::dispatcher::{Cause, GradeEnd, Reports};
 use crate::engine;
 use crate::error::chain;
 use crate::plan::GradeJob;
 use crate::settings::PatchKind;
-
-/// Bytes kept of a test log; more loses its middle.
-const LOG_LIMIT: u64 = 64 << 20;
 
 /// Name of the rules by which patches are graded: a fresh, sealed sandbox, marks that the tests cannot forge.
 pub const PROFILE: &str = "sealed";
@@ -213,12 +212,8 @@ impl Grading<'_> {
         self.directory.write("eval.sh", script.as_bytes())?;
         let options = self.options();
         let captured = sandbox.exec(&script, &options, &self.cancel).await?;
-        let (end, log) = self.keep_log(captured, options.timeout)?;
-        let ran = Ran {
-            parts: grade::log::read(&log, &nonce),
-            end,
-        };
-        match end {
+        let log = self.keep_log(captured, options.timeout)?;
+        match log.end {
             End::Cancelled => Ok(None),
             End::ShellEnded(code) => Err(Failure {
                 kind: FailureKind::EnvironmentLost,
@@ -226,14 +221,21 @@ impl Grading<'_> {
             }),
             End::Exited(_) | End::TimedOut | End::Idle | End::OutputLimit => {
                 // Tests that found no space say nothing of the patch, however the script ended.
-                if let Some(error) = sandbox.out_of_space(&log) {
+                if let Some(error) = sandbox.out_of_space(&log.text) {
                     return Err(error.into());
                 }
+                if let Some(lost) = log.lost {
+                    return Err(lost.into());
+                }
+                let ran = Ran {
+                    parts: grade::log::read(&log.text, &nonce),
+                    end: log.end,
+                };
                 let verdict = self.verdict(application, Some(&ran))?;
-                let sign = grade::official::signature(&log, self.spec.harness);
+                let sign = grade::official::signature(&log.text, self.spec.harness);
                 Ok(Some(Judged {
                     sign,
-                    log,
+                    log: log.text,
                     ..Judged::from(verdict)
                 }))
             }
@@ -263,32 +265,22 @@ impl Grading<'_> {
             .map_or(self.context.operation.grade_timeout, Duration::from_secs);
         RunOptions {
             timeout,
+            max_output: test_log::LIMIT,
             kept: Kept {
-                memory: 64 << 10,
-                stored: LOG_LIMIT,
+                memory: test_log::IN_MEMORY,
+                stored: test_log::LIMIT,
             },
             ..RunOptions::default()
         }
     }
 
-    /// Keeps what the script printed, and says at its end when it was stopped, as the official harness does.
-    fn keep_log(&self, captured: Captured, timeout: Duration) -> Result<(End, Vec<u8>), Failure> {
-        let mut log = Vec::new();
-        if let Some(mut spool) = captured.spool {
-            spool.copy_to(&mut log).map_err(|error| {
-                Failure::file("read the test log of", self.directory.path(), &error)
-            })?;
-        } else {
-            log.extend_from_slice(&captured.head);
-            log.extend_from_slice(&captured.tail);
-        }
-        if captured.end == End::TimedOut {
-            let seconds = timeout.as_secs();
-            let words = format!("\n\nTimeout error: {seconds} seconds exceeded.");
-            log.extend_from_slice(words.as_bytes());
-        }
-        self.directory.write("test_output.txt", &log)?;
-        Ok((captured.end, log))
+    /// Keeps what the script printed.
+    fn keep_log(&self, captured: Captured, timeout: Duration) -> Result<TestLog, Failure> {
+        let log = TestLog::of(captured, timeout).map_err(|error| {
+            Failure::file("read the test log of", self.directory.path(), &error)
+        })?;
+        self.directory.write("test_output.txt", &log.text)?;
+        Ok(log)
     }
 
     fn verdict(
@@ -347,10 +339,14 @@ struct Ran {
     end: End,
 }
 
-fn ungradable(error: &grade::SpecError) -> Failure {
-    Failure {
-        kind: FailureKind::Check,
-        message: chain(error),
+/// The row lacks what grading needs, and will.
+fn ungradable(error: &grade::SpecError) -> Traced {
+    Traced {
+        failure: Failure {
+            kind: FailureKind::Check,
+            message: chain(error),
+        },
+        cause: Some(Cause::Hopeless),
     }
 }
 

@@ -11,9 +11,10 @@ const SAID: &[u8] = b"no space left on device";
 
 /// Whether an output says that a write found no space. Any program may say so: [`is_full`] tells whether it is true.
 pub(crate) fn is_said(output: &[u8]) -> bool {
-    output
-        .windows(SAID.len())
-        .any(|part| part.eq_ignore_ascii_case(SAID))
+    memchr::memchr2_iter(b'n', b'N', output).any(|at| {
+        let part = output.get(at..at + SAID.len());
+        part.is_some_and(|part| part.eq_ignore_ascii_case(SAID))
+    })
 }
 
 /// Whether the file system at `path` has no bytes, or no names, left for this user.

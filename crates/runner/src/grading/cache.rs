@@ -18,8 +18,8 @@ use super::conclusion::GRADER;
 use crate::settings::Identity;
 use crate::store::atomic;
 
-/// Bytes that a kept log may unpack to: twice what is kept of a log.
-const MAX_LOG: u64 = 2 * super::LOG_LIMIT;
+/// Bytes that a kept log may unpack to: twice what a log may have.
+const MAX_LOG: u64 = 2 * super::test_log::LIMIT;
 
 /// Level of compression of kept logs.
 const LEVEL: i32 = 3;

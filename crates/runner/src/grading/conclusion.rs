@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use grade::official::{Graded, Signature};
 use schema::InstanceId;
+use schema::bucket::OfficialClass;
 use schema::grading::{GradingSpec, Verdict};
 use schema::journal::GradeSummary;
 use schema::report::GradingReport;
@@ -15,7 +16,7 @@ use crate::attempt::failure::Failure;
 use crate::store::atomic;
 
 /// Version of the rules by which this program grades: a verdict of another version is no answer.
-pub(super) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+1");
+pub(super) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
 
 /// What a grading comes to.
 pub(super) enum Ruling {
@@ -105,24 +106,27 @@ pub(super) fn summary(report: &GradingReport) -> GradeSummary {
     }
 }
 
-/// Writes `report.json` and `verdict.json`.
+/// Writes `verdict.json`; and `report.json`, but where the official harness writes none: it tells an instance that was not judged from one that
+/// was by whether that file is there.
 pub(super) fn write(
     directory: &GradingDirectory,
     id: &InstanceId,
     report: &GradingReport,
 ) -> Result<(), Failure> {
-    let official = grade::official::report(&Graded {
-        id,
-        patch_exists: true,
-        verdict: &report.verdict,
-        signature: report.sign.as_deref().and_then(Signature::of_name),
-    });
     let wrong = |error: serde_json::Error| Failure {
         kind: schema::FailureKind::Internal,
         message: error.to_string(),
     };
-    let text = grade::official::text(&official).map_err(wrong)?;
-    directory.write("report.json", text.as_bytes())?;
+    if report.bucket.official_class() == OfficialClass::Completed {
+        let official = grade::official::report(&Graded {
+            id,
+            patch_exists: true,
+            verdict: &report.verdict,
+            signature: report.sign.as_deref().and_then(Signature::of_name),
+        });
+        let text = grade::official::text(&official).map_err(wrong)?;
+        directory.write("report.json", text.as_bytes())?;
+    }
     let mut text = serde_json::to_vec_pretty(report).map_err(wrong)?;
     text.push(b'\n');
     directory.write("verdict.json", &text)

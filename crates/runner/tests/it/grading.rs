@@ -155,6 +155,27 @@ fn a_script_that_takes_too_long_is_judged_by_what_it_printed() {
 }
 
 #[test]
+fn a_long_log_is_judged_whole() {
+    let mut fixture = Fixture::new(1);
+    fixture.script(&["echo good > value.txt"]);
+    // 35 MB of noise on each side: what counts is in the middle.
+    fixture.change(
+        0,
+        "eval_script",
+        json!("noise() { head -c 35000000 /dev/zero | tr '\\0' '.'; echo; }\nnoise\necho 'ok 1 value'\nnoise\necho 'ok 2 keep'\n"),
+    );
+    let said = fixture.run(&["--grade"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let verdict = verdict(&fixture, 0, 1);
+    assert!(verdict.resolved, "{:?}", verdict.note);
+    let log = fixture.file(&format!(
+        "instances/{}/s1-a1/grade-1/test_output.txt",
+        fixture.id(0)
+    ));
+    assert!(fs::metadata(log).unwrap().len() > 70_000_000);
+}
+
+#[test]
 fn patches_without_a_verdict_are_graded_when_the_run_is_taken_up_again() {
     let fixture = Fixture::new(3);
     fixture.script(&["echo good > value.txt"]);
