@@ -78,10 +78,10 @@ impl Batch {
         model: impl FnOnce(&RunSettings) -> Result<Arc<dyn model::Provider>, Error>,
     ) -> Result<Self, Error> {
         preview(&settings, &plan_rows(&rows))?;
-        let gradable = gradable_rows(&settings, &rows)?;
+        let ungradable = ungradable_rows(&settings, &rows)?;
         let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
-        warnings.extend(gradable.warning);
+        warnings.extend(ungradable);
         let provider = model(&settings)?;
         let run = RunDirectory::new(&settings.run_directory);
         let spent = read_ledger(&run)?.usage().cost.unwrap_or_default();
@@ -92,8 +92,6 @@ impl Batch {
         let store = take(&settings, &run)?;
         // Between the preview and the claim another runner may have finished something.
         let mut plan = make_plan(&settings, &plan_rows, &store.ledger)?;
-        plan.gradings
-            .retain(|job| gradable.rows.get(job.row).copied().unwrap_or(false));
         for job in &mut plan.jobs {
             // A directory without a word in the journal is evidence of a death in between: it stays.
             while run.attempt(&job.key).root().exists() {
@@ -103,7 +101,7 @@ impl Batch {
         reap(&context).await;
         Ok(Self {
             store,
-            policy: policy(&settings, gradable.rows),
+            policy: policy(&settings),
             plan,
             selected,
             work: Arc::new(Work { context }),
@@ -258,11 +256,6 @@ fn selected(rows: &[PlanRow], samples: u32) -> HashSet<(InstanceId, u32)> {
         .collect()
 }
 
-struct Gradable {
-    rows: Vec<bool>,
-    warning: Option<String>,
-}
-
 /// Which rows have an image.
 fn images(settings: &RunSettings, rows: &[Row]) -> Result<Vec<bool>, Error> {
     rows.iter()
@@ -270,25 +263,21 @@ fn images(settings: &RunSettings, rows: &[Row]) -> Result<Vec<bool>, Error> {
         .collect()
 }
 
-/// Which rows can be graded; when they are to be and none can, that is an error.
-fn gradable_rows(settings: &RunSettings, rows: &[Row]) -> Result<Gradable, Error> {
+/// A word on the rows that are to be graded and cannot be: their gradings fail, with what is missing. When none can, that is an error.
+fn ungradable_rows(settings: &RunSettings, rows: &[Row]) -> Result<Option<String>, Error> {
+    if !settings.operation.grade {
+        return Ok(None);
+    }
     let rules = rules::read(settings.operation.repository_rules.as_deref())?;
     // What is found is not kept: a script may hold megabytes of patch.
-    let checks: Vec<_> = rows
-        .iter()
-        .map(|row| grade::resolve(&row.instance, &row.answer, &rules).map(drop))
-        .collect();
-    let flags: Vec<bool> = checks.iter().map(Result::is_ok).collect();
-    let bad = flags.iter().filter(|good| !**good).count();
-    let first = checks
-        .into_iter()
-        .zip(rows)
-        .find_map(|(check, row)| check.err().map(|error| (error, row)));
-    let Some((error, row)) = first.filter(|_| settings.operation.grade) else {
-        return Ok(Gradable {
-            rows: flags,
-            warning: None,
-        });
+    let errors = rows.iter().filter_map(|row| {
+        let resolved = grade::resolve(&row.instance, &row.answer, &rules);
+        Some((resolved.err()?, row))
+    });
+    let errors: Vec<_> = errors.collect();
+    let bad = errors.len();
+    let Some((error, row)) = errors.into_iter().next() else {
+        return Ok(None);
     };
     let what = format!(
         "{bad} of {} selected rows cannot be graded, the first is `{}`",
@@ -302,10 +291,7 @@ fn gradable_rows(settings: &RunSettings, rows: &[Row]) -> Result<Gradable, Error
             source: Some(Box::new(error)),
         });
     }
-    Ok(Gradable {
-        rows: flags,
-        warning: Some(format!("{what}: {}", chain(&error))),
-    })
+    Ok(Some(format!("{what}: {}", chain(&error))))
 }
 
 fn grading_hint(error: &grade::SpecError) -> String {
@@ -316,7 +302,7 @@ fn grading_hint(error: &grade::SpecError) -> String {
     }
 }
 
-fn policy(settings: &RunSettings, gradable: Vec<bool>) -> Policy {
+fn policy(settings: &RunSettings) -> Policy {
     let operation = &settings.operation;
     Policy {
         workers: operation.workers.max(1),
@@ -324,7 +310,6 @@ fn policy(settings: &RunSettings, gradable: Vec<bool>) -> Policy {
         prestarted: operation.start_workers.min(operation.workers),
         max_attempts: operation.max_attempts.max(1),
         grade: operation.grade,
-        gradable,
         grade_workers: operation.grade_workers.max(1),
         grace: operation.grace,
         max_infra_failures: operation.max_infra_failures,

@@ -58,8 +58,6 @@ pub struct Policy {
     pub max_attempts: u32,
     /// Whether patches are graded as they appear.
     pub grade: bool,
-    /// Whether the row of this index can be graded.
-    pub gradable: Vec<bool>,
     /// Gradings at the same time.
     pub grade_workers: usize,
     /// Time that running attempts have after a first signal.

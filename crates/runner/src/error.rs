@@ -55,6 +55,14 @@ pub enum Error {
         /// Fields that differ; never empty.
         differences: Vec<Difference>,
     },
+    /// What a report counts is not what it lists: a bug.
+    #[error("the report does not add up: {counted} instances counted, {all} listed")]
+    Sums {
+        /// Instances in buckets, and incomplete ones.
+        counted: usize,
+        /// Instances that it lists.
+        all: usize,
+    },
     /// A row of the dataset changed since its instance was first started.
     #[error("row of `{instance}` changed since the run began")]
     RowChanged {
@@ -101,7 +109,7 @@ impl Error {
             Self::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 vec!["make it writable for this user, or use another --out".to_owned()]
             }
-            Self::File { .. } | Self::Format { .. } => Vec::new(),
+            Self::File { .. } | Self::Format { .. } | Self::Sums { .. } => Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use dataset::Row;
@@ -10,7 +10,8 @@ use schema::journal::{EmptyReason, PatchSummary, Seconds};
 use schema::{AttemptKey, InstanceId, Outcome, Prediction, RunEvent, Usage};
 
 use super::{
-    Batch, Work, before, build, gradable_rows, images, plan_rows, policy, reap, refuse_living, take,
+    Batch, Work, before, build, images, plan_rows, policy, reap, refuse_living, take,
+    ungradable_rows,
 };
 use crate::backends;
 use crate::clock;
@@ -18,7 +19,8 @@ use crate::dispatcher::Store;
 use crate::error::{At, Error};
 pub use crate::plan::GradeSelection;
 use crate::plan::{Plan, PlanRow, gradable, gradings};
-use crate::settings::{ResumeMode, RunSettings};
+use crate::settings::{PatchKind, ResumeMode, RunSettings};
+use crate::store::ledger::Sample;
 use crate::store::{RunDirectory, atomic};
 
 impl Batch {
@@ -35,7 +37,8 @@ impl Batch {
         Self::open_to_grade(settings, rows, only, &[]).await
     }
 
-    /// Makes a run of the predictions, as if attempts had just left them, and grades them. Taken up again, it adds those that it lacks.
+    /// Makes a run of the predictions, as if attempts had just left them, and grades them. Taken up again, it adds those that it lacks; a patch
+    /// other than the one that it has is a new attempt, so that the evidence on the earlier one stays.
     ///
     /// # Errors
     /// As [`Batch::open`]; and when a prediction is for an instance that is not among the rows, or two are for the same.
@@ -58,18 +61,16 @@ impl Batch {
         let run = RunDirectory::new(&settings.run_directory);
         before(&settings, &run)?;
         refuse_living(&run)?;
-        let can_be = gradable_rows(&settings, &rows)?;
+        let ungradable = ungradable_rows(&settings, &rows)?;
         let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
-        warnings.extend(can_be.warning);
+        warnings.extend(ungradable);
         let plan_rows = plan_rows(&rows);
         let context = build::context(&settings, rows, &run, backends, None, 0.0)?;
         let mut store = take(&settings, &run)?;
-        for prediction in predictions {
-            import(&mut store, &plan_rows, prediction)?;
-        }
-        let mut jobs = gradings(&store.ledger, &plan_rows, only)?;
-        jobs.retain(|job| can_be.rows.get(job.row).copied().unwrap_or(false));
+        let changed = import_all(&mut store, &plan_rows, predictions, settings.identity.patch)?;
+        warnings.extend(changed_warning(&changed));
+        let jobs = gradings(&store.ledger, &plan_rows, only)?;
         reap(&context).await;
         let known: HashSet<&InstanceId> = plan_rows.iter().map(|row| &row.id).collect();
         let selected = store
@@ -84,7 +85,7 @@ impl Batch {
             .map(|(id, sample, _)| (id.clone(), sample))
             .collect();
         Ok(Self {
-            policy: policy(&settings, can_be.rows),
+            policy: policy(&settings),
             plan: Plan {
                 gradings: jobs,
                 ..Plan::default()
@@ -123,20 +124,82 @@ fn check_predictions(predictions: &[Prediction], rows: &[Row]) -> Result<(), Err
     Ok(())
 }
 
-/// Writes a prediction down as an attempt that ended, unless that was done before.
-fn import(store: &mut Store, rows: &[PlanRow], prediction: &Prediction) -> Result<(), Error> {
-    let id = &prediction.instance_id;
-    if store
-        .ledger
-        .sample(id, 1)
-        .is_some_and(|sample| sample.counting().is_some())
-    {
-        return Ok(());
+/// Writes down each prediction that the run does not have yet. What is told are the instances that it had another patch of.
+fn import_all<'p>(
+    store: &mut Store,
+    rows: &[PlanRow],
+    predictions: &'p [Prediction],
+    kind: PatchKind,
+) -> Result<Vec<&'p InstanceId>, Error> {
+    let digests: HashMap<&InstanceId, &str> = rows
+        .iter()
+        .map(|row| (&row.id, row.sha256.as_str()))
+        .collect();
+    let mut changed = Vec::new();
+    for prediction in predictions {
+        let id = &prediction.instance_id;
+        let row_sha256 = digests.get(id).copied().unwrap_or_default();
+        match standing(store, prediction, kind)? {
+            Standing::Same => continue,
+            Standing::New => {}
+            Standing::Changed => changed.push(id),
+        }
+        import(store, row_sha256, prediction)?;
     }
-    let attempt = store
-        .ledger
-        .sample(id, 1)
-        .map_or(1, crate::store::ledger::Sample::next_attempt);
+    Ok(changed)
+}
+
+/// How a prediction stands to what its run has.
+enum Standing {
+    /// The run has no patch of the instance.
+    New,
+    /// It has this one.
+    Same,
+    /// It has another one.
+    Changed,
+}
+
+fn standing(store: &Store, prediction: &Prediction, kind: PatchKind) -> Result<Standing, Error> {
+    let id = &prediction.instance_id;
+    let Some((attempt, _, _)) = store.ledger.sample(id, 1).and_then(Sample::counting) else {
+        return Ok(Standing::New);
+    };
+    let directory = store.run.attempt(&AttemptKey {
+        instance_id: id.clone(),
+        sample: 1,
+        attempt,
+    });
+    let path = match kind {
+        PatchKind::Model => directory.model_patch(),
+        PatchKind::Full => directory.full_patch(),
+    };
+    let known = match fs::read(&path) {
+        // An attempt that never got so far left no patch.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read.at("read", &path)?,
+    };
+    Ok(if known == prediction.model_patch.as_bytes() {
+        Standing::Same
+    } else {
+        Standing::Changed
+    })
+}
+
+fn changed_warning(changed: &[&InstanceId]) -> Option<String> {
+    let first = changed.first()?;
+    let more = match changed.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "the run has had another patch of `{first}`{more}: graded anew; the earlier verdicts stay in its directory"
+    ))
+}
+
+/// Writes a prediction down as an attempt that ended, after those that there are.
+fn import(store: &mut Store, row_sha256: &str, prediction: &Prediction) -> Result<(), Error> {
+    let id = &prediction.instance_id;
+    let attempt = store.ledger.sample(id, 1).map_or(1, Sample::next_attempt);
     let key = AttemptKey {
         instance_id: id.clone(),
         sample: 1,
@@ -152,16 +215,11 @@ fn import(store: &mut Store, rows: &[PlanRow], prediction: &Prediction) -> Resul
     ] {
         atomic::replace(&path, |file| file.write_all(patch)).at("write", &path)?;
     }
-    let row_sha256 = rows
-        .iter()
-        .find(|row| row.id == *id)
-        .map(|row| row.sha256.clone())
-        .unwrap_or_default();
     let files = patch::parse(patch).map_or(0, |patch| patch.files.len());
     let events = [
         RunEvent::AttemptStarted {
             key: key.clone(),
-            row_sha256,
+            row_sha256: row_sha256.to_owned(),
         },
         RunEvent::AttemptFinished {
             key,

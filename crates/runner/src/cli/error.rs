@@ -87,6 +87,8 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Runner(crate::error::Error::Sums { .. })
+            | Self::Broken(crate::error::Error::Sums { .. }) => Exit::Bug,
             Self::Runner(_)
             | Self::Configuration(_)
             | Self::Dataset(_)

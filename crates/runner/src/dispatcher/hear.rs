@@ -94,8 +94,7 @@ impl Dispatcher {
             Some(Trip::Warn(message)) => self.emit(RunEvent::Warning { message }),
             None => {}
         }
-        let row = self.policy.gradable.get(job.row).copied();
-        if self.policy.grade && row.unwrap_or(false) && gradable(&end.outcome) {
+        if self.policy.grade && gradable(&end.outcome) {
             self.queue_grading(&job);
         }
         job.settled |= settles(&end.outcome);

@@ -152,7 +152,6 @@ async fn run_with(
         prestarted: 0,
         max_attempts: 3,
         grade: false,
-        gradable: vec![true; ids.len()],
         grade_workers: 2,
         grace: Duration::from_secs(5),
         max_infra_failures: 0,

@@ -8,7 +8,7 @@ use schema::report::Report;
 
 use super::official::{self, Summed};
 use super::{
-    Repositories, Row, Span, instances, markdown, rows, summarize, summary, write_results,
+    Repositories, Row, Span, instances, markdown, rows, summarize, summary, verdicts, write_results,
 };
 use crate::error::Error;
 use crate::exit::Exit;
@@ -32,22 +32,18 @@ pub struct Rebuilt {
 /// in `span`; without one the journals tell it.
 ///
 /// # Errors
-/// When the run cannot be read, or a file cannot be written.
+/// When the run cannot be read, a file cannot be written, or the counts do not add up, which is a bug.
 pub fn rebuild(run: &RunDirectory, file: &RunFile, span: Option<Span>) -> Result<Rebuilt, Error> {
     let journal = journal::read(run)?;
     let selection = selection::read(run)?;
     let ledger = Ledger::fold(journal.lines.iter().map(|line| &line.event));
     let rows = rows(&ledger, &repositories(&selection));
     let samples = file.operation.samples.max(1);
-    let all = selection.len() * usize::try_from(samples).unwrap_or(1);
-    let all = all.max(rows.len());
-    let span = span.unwrap_or_else(|| told(&journal, all));
-    let mut summary = summarize(run, &ledger, &rows, span);
-    summary.grading = super::verdicts::sum(&rows, all);
-    let report = Report {
-        summary,
-        instances: instances(&rows, &selection, samples),
-    };
+    let instances = instances(&rows, &selection, samples);
+    let span = span.unwrap_or_else(|| told(&journal, instances.len()));
+    let summary = summarize(run, &ledger, &rows, &instances, span);
+    summary.grading.iter().try_for_each(verdicts::check)?;
+    let report = Report { summary, instances };
     write_results(run, &rows)?;
     summary::write(run, &report)?;
     markdown::write(run, &report)?;

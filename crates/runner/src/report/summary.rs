@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schema::report::{Report, Summary};
+use schema::report::{InstanceReport, Report, Summary};
 
 use super::row::Row;
 use crate::error::{At, Error};
@@ -22,8 +22,14 @@ pub struct Span {
     pub exit: Exit,
 }
 
-/// Counts the rows.
-pub fn summarize(run: &RunDirectory, ledger: &Ledger, rows: &[Row], span: Span) -> Summary {
+/// Counts the rows, out of all instances that the report lists.
+pub fn summarize(
+    run: &RunDirectory,
+    ledger: &Ledger,
+    rows: &[Row],
+    instances: &[InstanceReport],
+    span: Span,
+) -> Summary {
     let mut summary = Summary {
         run_directory: run.root().display().to_string(),
         selected: span.selected,
@@ -40,7 +46,7 @@ pub fn summarize(run: &RunDirectory, ledger: &Ledger, rows: &[Row], span: Span) 
         }
         count(&mut summary.verdicts, row.verdict.to_owned());
     }
-    summary.grading = super::verdicts::sum(rows, span.selected);
+    summary.grading = super::verdicts::sum(rows, instances);
     summary
 }
 
@@ -64,7 +70,11 @@ pub(super) fn write(run: &RunDirectory, report: &Report) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::super::{row::rows, tests};
+    use schema::InstanceId;
+
     use super::*;
+    use crate::report::instances;
+    use crate::store::selection::Selected;
 
     #[test]
     fn counts_add_up() {
@@ -76,6 +86,8 @@ mod tests {
             exit: Exit::Infrastructure,
         };
         let run = RunDirectory::new("runs/x");
-        insta::assert_json_snapshot!(summarize(&run, &ledger, &rows, span));
+        let absent = [(InstanceId::new("g__absent-7"), Selected::default())];
+        let instances = instances(&rows, &absent.into(), 1);
+        insta::assert_json_snapshot!(summarize(&run, &ledger, &rows, &instances, span));
     }
 }

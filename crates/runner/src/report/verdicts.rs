@@ -7,10 +7,11 @@ use schema::InstanceId;
 use schema::report::{GradingSummary, InstanceReport};
 
 use super::row::Row;
+use crate::error::Error;
 use crate::store::selection::Selection;
 
-/// Sums up the verdicts of rows out of `selected` instances; `None` when nothing was graded.
-pub(super) fn sum(rows: &[Row], selected: usize) -> Option<GradingSummary> {
+/// Sums up the verdicts of rows; `None` when nothing was graded. `instances` are all that the report lists.
+pub(super) fn sum(rows: &[Row], instances: &[InstanceReport]) -> Option<GradingSummary> {
     let graded = |row: &&Row| row.grade.is_some() || row.verdict == "error";
     rows.iter().find(graded)?;
     let grades = || rows.iter().filter_map(|row| row.grade.as_ref());
@@ -24,7 +25,8 @@ pub(super) fn sum(rows: &[Row], selected: usize) -> Option<GradingSummary> {
         *profiles.entry(grade.profile.clone()).or_default() += 1;
     }
     let submitted: usize = buckets.values().sum();
-    let all = selected.max(rows.len());
+    let all = instances.len();
+    let incomplete = |one: &&InstanceReport| one.bucket.is_none();
     let resolved = buckets.get(&Bucket::Resolved).copied().unwrap_or_default();
     let official = grades().filter(|grade| grade.official_resolved).count();
     Some(GradingSummary {
@@ -33,8 +35,7 @@ pub(super) fn sum(rows: &[Row], selected: usize) -> Option<GradingSummary> {
             .map(|grade| grade.harness)
             .unwrap_or_default(),
         profiles,
-        // Every row has at most one bucket, and no instance is without a row but incomplete: the sum is `all`.
-        incomplete: all - submitted,
+        incomplete: instances.iter().filter(incomplete).count(),
         buckets,
         resolved_of_submitted: grade::stats::rate(resolved, submitted),
         resolved_of_all: grade::stats::rate(resolved, all),
@@ -43,6 +44,20 @@ pub(super) fn sum(rows: &[Row], selected: usize) -> Option<GradingSummary> {
         cached: grades().filter(|grade| grade.cached).count(),
         seconds: rows.iter().filter_map(|row| row.seconds_grade).sum(),
     })
+}
+
+/// Checks that every instance is counted once: in a bucket, or as incomplete.
+///
+/// # Errors
+/// [`Error::Sums`].
+pub(super) fn check(grading: &GradingSummary) -> Result<(), Error> {
+    let counted = grading.buckets.values().sum::<usize>() + grading.incomplete;
+    let all = grading.resolved_of_all.of;
+    if counted == all {
+        Ok(())
+    } else {
+        Err(Error::Sums { counted, all })
+    }
 }
 
 /// Every instance of `selection`, and those that only the journals know; samples from 1 to `samples`.
@@ -111,5 +126,32 @@ fn reason(row: &Row) -> Option<String> {
             "{} failed, {missing} not in the log",
             tests(failed)
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests;
+    use super::*;
+    use crate::report::rows;
+
+    #[test]
+    fn what_is_counted_twice_or_not_at_all_is_noticed() {
+        let mut rows = rows(&tests::ledger(), &tests::repositories());
+        let absent = [(
+            InstanceId::new("g__absent-7"),
+            crate::store::selection::Selected::default(),
+        )];
+        let listed = instances(&rows, &absent.into(), 1);
+        let grading = sum(&rows, &listed).unwrap();
+        assert!(check(&grading).is_ok());
+        // One was cancelled, one was never tried.
+        assert_eq!((grading.incomplete, listed.len()), (3, 7));
+        rows.push(rows[0].clone());
+        let error = check(&sum(&rows, &listed).unwrap()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the report does not add up: 8 instances counted, 7 listed"
+        );
     }
 }

@@ -94,6 +94,12 @@ fn every_odd_patch_is_named_and_ends_in_a_bucket() {
     assert_eq!(summary["incomplete_ids"], json!(ids(&[9])));
     assert_eq!(summary["total_instances"], 10);
     assert_eq!(summary["submitted_instances"], 9);
+    // As officially: only what was judged has a report.
+    for (index, bucket) in expected.iter().enumerate() {
+        let graded = format!("instances/{}/s1-a1/grade-1", fixture.id(index));
+        let there = fixture.file(&graded).join("report.json").exists();
+        assert_eq!(there, *bucket == Some("resolved"), "{bucket:?}");
+    }
     fixture.assert_clean();
 }
 
@@ -143,6 +149,129 @@ fn reports_add_up_and_can_be_written_anew() {
 }
 
 #[test]
+fn a_changed_patch_is_graded_anew_in_the_same_run() {
+    let fixture = Fixture::new(2);
+    let submit = |first: &str| {
+        let all = json!([
+            prediction(&fixture, 0, &json!(first)),
+            prediction(&fixture, 1, &json!(GOOD)),
+        ]);
+        fixture.place.write("preds.json", all.to_string());
+        let said = grade(&fixture, &[]);
+        assert_eq!(said.code, 0, "{}", said.all());
+        said
+    };
+    let bad = GOOD.replace("+good", "+other");
+    submit(&bad);
+    let resolved = Some("resolved".to_owned());
+    assert_eq!(
+        buckets(&fixture),
+        [Some("unresolved".to_owned()), resolved.clone()]
+    );
+
+    let said = submit(GOOD);
+    assert_eq!(buckets(&fixture), [resolved.clone(), resolved]);
+    assert!(
+        said.err
+            .contains(&format!("another patch of `{}`", fixture.id(0))),
+        "{}",
+        said.err
+    );
+    let graded = |index: usize, attempt: u32| {
+        let path = format!(
+            "instances/{}/s1-a{attempt}/grade-1/verdict.json",
+            fixture.id(index)
+        );
+        let text = fs::read(fixture.file(&path)).ok()?;
+        let verdict: Value = serde_json::from_slice(&text).unwrap();
+        verdict["resolved"].as_bool()
+    };
+    assert_eq!(
+        [graded(0, 1), graded(0, 2), graded(1, 1), graded(1, 2)],
+        [Some(false), Some(true), Some(true), None],
+        "the first verdict stays, and what did not change is not graded again"
+    );
+    let lines = fs::read_to_string(fixture.file("predictions.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["model_patch"], GOOD);
+    let summary = read(&fixture, "org__m.run.json");
+    assert_eq!(summary["resolved_instances"], 2);
+
+    let said = submit(GOOD);
+    assert!(!said.err.contains("another patch"), "{}", said.err);
+    assert_eq!(graded(0, 3), None);
+}
+
+#[test]
+fn rows_that_cannot_be_graded_end_in_a_bucket_that_names_what_they_lack() {
+    let mut fixture = Fixture::new(3);
+    fixture.change(1, "log_parser", json!("no_such_parser"));
+    fixture.change(2, "FAIL_TO_PASS", json!([]));
+    fixture.change(2, "PASS_TO_PASS", json!([]));
+    let all: Vec<Value> = (0..3)
+        .map(|index| prediction(&fixture, index, &json!(GOOD)))
+        .collect();
+    fixture
+        .place
+        .write("preds.json", Value::from(all).to_string());
+    let said = grade(&fixture, &[]);
+    // More failures of the infrastructure than are allowed.
+    assert_eq!(said.code, 3, "{}", said.all());
+    let warning = format!(
+        "2 of 3 selected rows cannot be graded, the first is `{}`",
+        fixture.id(1)
+    );
+    assert!(said.err.contains(&warning), "{}", said.err);
+    let report = read(&fixture, "report.json");
+    let told = |index: usize, field: &str| {
+        report["instances"][index][field]
+            .as_str()
+            .unwrap_or_default()
+    };
+    assert_eq!(told(0, "bucket"), "resolved");
+    for (index, missing) in [(1, "no_such_parser"), (2, "the row has no FAIL_TO_PASS")] {
+        assert_eq!(told(index, "bucket"), "infra_failure");
+        assert!(told(index, "reason").contains(missing), "{report}");
+    }
+    let tried = fixture
+        .events()
+        .into_iter()
+        .filter(|event| matches!(event, schema::RunEvent::GradeFailed { .. }));
+    assert_eq!(tried.count(), 2, "trying again brings nothing");
+    let summary = read(&fixture, "org__m.run.json");
+    assert_eq!(summary["error_ids"], json!([fixture.id(1), fixture.id(2)]));
+}
+
+#[test]
+fn the_same_is_so_when_an_agent_solves_them() {
+    let mut fixture = Fixture::new(2);
+    fixture.change(1, "log_parser", json!("no_such_parser"));
+    fixture.script(&["echo good > value.txt"]);
+    let said = fixture.run(&["--grade"]);
+    assert_eq!(said.code, 3, "{}", said.all());
+    let expected = ["resolved", "infra_failure"].map(|bucket| Some(bucket.to_owned()));
+    assert_eq!(buckets(&fixture), expected);
+}
+
+/// Counts are of what the report lists, be it selected or only in the journals.
+#[test]
+fn what_was_done_outside_of_the_selection_is_counted_too() {
+    let fixture = Fixture::new(3);
+    let all = json!([prediction(&fixture, 0, &json!(GOOD))]);
+    fixture.place.write("preds.json", all.to_string());
+    assert_eq!(grade(&fixture, &[]).code, 0);
+    let mut selection = read(&fixture, "selection.json");
+    selection.as_object_mut().unwrap().remove(&fixture.id(0));
+    fs::write(fixture.file("selection.json"), selection.to_string()).unwrap();
+    let said = fixture.place.run(&["report", "run"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let report = read(&fixture, "report.json");
+    assert_eq!(report["instances"].as_array().unwrap().len(), 3);
+    assert_eq!(report["grading"]["incomplete"], 2);
+    assert_eq!(report["grading"]["resolved_of_all"]["of"], 3);
+}
+
+#[test]
 fn predictions_for_unknown_instances_are_an_error_unless_others_are_selected() {
     let fixture = Fixture::new(2);
     let mut all = vec![prediction(&fixture, 0, &json!(GOOD))];
@@ -156,6 +285,57 @@ fn predictions_for_unknown_instances_are_an_error_unless_others_are_selected() {
     let said = grade(&fixture, &["--ids", &fixture.id(0)]);
     assert_eq!(said.code, 0, "{}", said.all());
     assert_eq!(buckets(&fixture), [Some("resolved".to_owned())]);
+}
+
+/// A directory with all programs of this machine but one.
+fn programs_without(fixture: &Fixture, left_out: &str) -> std::path::PathBuf {
+    let directory = fixture.place.path().join("programs");
+    fs::create_dir(&directory).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let entries = std::env::split_paths(&path).filter_map(|path| fs::read_dir(path).ok());
+    for entry in entries.flatten() {
+        let program = entry.unwrap();
+        if program.file_name() != left_out {
+            // The first of a name counts.
+            let _ = std::os::unix::fs::symlink(program.path(), directory.join(program.file_name()));
+        }
+    }
+    directory
+}
+
+#[test]
+fn a_patch_that_could_not_be_tried_is_not_rejected() {
+    let fixture = Fixture::new(1);
+    // Its last line of context is nowhere: only the program `patch` can put it on.
+    let near = GOOD.replace("@@ -1 +1 @@", "@@ -1,2 +1,2 @@") + " elsewhere\n";
+    let all = json!([prediction(&fixture, 0, &json!(near))]);
+    fixture.place.write("preds.json", all.to_string());
+    let with_programs = |out: &str, path: &std::ffi::OsStr| {
+        let arguments = [
+            "grade",
+            "preds.json",
+            "--dataset",
+            "rows.jsonl",
+            "--scratch",
+            "scratch",
+            "--sandbox",
+            "local",
+            "--out",
+            out,
+        ];
+        let mut command = fixture.place.command(&arguments);
+        let output = command.env("PATH", path).output().unwrap();
+        let report = fixture.place.path().join(out).join("report.json");
+        let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+        (report["instances"][0].clone(), output)
+    };
+    let path = std::env::var_os("PATH").unwrap();
+    assert_eq!(with_programs("with", &path).0["bucket"], "resolved");
+    let without = programs_without(&fixture, "patch");
+    let (instance, output) = with_programs("without", without.as_os_str());
+    assert_eq!(instance["bucket"], "infra_failure", "{output:?}");
+    let reason = instance["reason"].as_str().unwrap();
+    assert!(reason.contains("the program `patch`"), "{reason}");
 }
 
 #[test]
