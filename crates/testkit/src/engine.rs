@@ -1,12 +1,16 @@
 //! A Docker engine of a test's own: it can be killed, stopped and started again, and nobody else notices.
 
 use std::fs::{self, File};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use super::bridge::Bridge;
+use super::missing;
 
 /// How long an engine may take to start or to end on a busy machine.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -22,13 +26,16 @@ pub struct EngineOptions {
     pub keys: Option<PathBuf>,
     /// Bytes of a file system in memory for its storage; `None` is a directory on the disk.
     pub disk: Option<u64>,
+    /// Whether its containers get a network: a bridge, which leads to this machine and no further.
+    pub bridge: bool,
     /// More of its arguments.
     pub arguments: Vec<String>,
 }
 
-/// An engine with its own socket, storage and containerd. It has no network and no images but those that are loaded.
+/// An engine with its own socket, storage and containerd. It has no images but those that are loaded, and no network unless that is asked for.
 pub struct PrivateEngine {
     directory: TempDir,
+    bridge: Option<Bridge>,
     driver: String,
     options: EngineOptions,
     process: Option<Child>,
@@ -37,29 +44,34 @@ pub struct PrivateEngine {
 impl PrivateEngine {
     /// Starts one, with the storage driver of this machine's own engine.
     ///
-    /// `None`, after saying so, where this user may not; a panic instead where `PATCHMILL_REQUIRE` names `dockerd`.
+    /// `None`, after saying so, where this user may not; a panic instead where `PATCHMILL_REQUIRE` names `dockerd`. So for `bridge`.
     pub fn start() -> Option<Self> {
         Self::start_with(EngineOptions::default())
     }
 
     /// The same with something special.
     pub fn start_with(options: EngineOptions) -> Option<Self> {
-        let started = Self::try_start(options);
-        match started {
+        let bridge = if options.bridge {
+            match Bridge::new() {
+                Ok(bridge) => Some(bridge),
+                Err(problem) => {
+                    missing("bridge", &problem);
+                    return None;
+                }
+            }
+        } else {
+            None
+        };
+        match Self::try_start(options, bridge) {
             Ok(engine) => Some(engine),
             Err(problem) => {
-                let required = std::env::var("PATCHMILL_REQUIRE").unwrap_or_default();
-                assert!(
-                    !required.split(',').any(|word| word.trim() == "dockerd"),
-                    "dockerd is required: {problem}"
-                );
-                skipped(&problem);
+                missing("dockerd", &problem);
                 None
             }
         }
     }
 
-    fn try_start(options: EngineOptions) -> Result<Self, String> {
+    fn try_start(options: EngineOptions, bridge: Option<Bridge>) -> Result<Self, String> {
         let found = Command::new("dockerd").arg("--version").output();
         if !found.is_ok_and(|output| output.status.success()) {
             return Err(String::from("there is no program dockerd"));
@@ -88,6 +100,7 @@ impl PrivateEngine {
         }
         let mut engine = Self {
             directory,
+            bridge,
             driver,
             options,
             process: None,
@@ -109,7 +122,16 @@ impl PrivateEngine {
             .args(["--data-root", &at("data"), "--exec-root", &at("exec")])
             .args(["--pidfile", &at("pid"), "--host", &self.host()])
             .args(["--storage-driver", &self.driver])
-            .args(["--bridge=none", "--iptables=false", "--ip6tables=false"])
+            .arg(format!(
+                "--bridge={}",
+                self.bridge.as_ref().map_or("none", Bridge::name)
+            ))
+            // Nothing of this machine's own network is changed.
+            .args([
+                "--iptables=false",
+                "--ip6tables=false",
+                "--ip-forward=false",
+            ])
             .args(&self.options.arguments);
         // Where this machine's containerd is used after all, its names stay apart.
         let name = self.directory.path().file_name().unwrap_or_default();
@@ -178,6 +200,11 @@ impl PrivateEngine {
     /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.directory.path().join("docker.sock")
+    }
+
+    /// This machine's address on the bridge that its containers are on.
+    pub fn gateway(&self) -> Option<Ipv4Addr> {
+        self.bridge.as_ref().map(Bridge::address)
     }
 
     /// Where it keeps images and containers.
@@ -332,9 +359,4 @@ fn mounts_below(directory: &Path) -> Vec<PathBuf> {
     found.sort();
     found.reverse();
     found
-}
-
-#[expect(clippy::print_stderr, reason = "a skip must be loud")]
-fn skipped(problem: &str) {
-    eprintln!("SKIPPED for dockerd: {problem}");
 }

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use super::missing;
+
 /// What this process has found or built.
 static THERE: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-/// The image called `name`, built first where it is missing: `base`, `busybox`, `empty`, `layout`, `layout-user`, or `demo`, which is
+/// The image called `name`, built first where it is missing: `base`, `busybox`, `empty`, `layout`, `layout-user`, `layout-app`, `awkward`, or `demo`, which is
 /// the one of the demo's first row and stands for all of them. Tests of other processes that need the same image wait.
 ///
 /// `None`, after saying so, where there is no engine or the image cannot be built; a panic instead where `PATCHMILL_REQUIRE` names `docker`.
@@ -23,12 +25,7 @@ pub fn docker_image(name: &str) -> Option<&'static str> {
             Some(image)
         }
         Err(problem) => {
-            let required = std::env::var("PATCHMILL_REQUIRE").unwrap_or_default();
-            assert!(
-                !required.split(',').any(|word| word.trim() == "docker"),
-                "docker is required: {problem}"
-            );
-            skipped("docker", &problem);
+            missing("docker", &problem);
             None
         }
     }
@@ -42,6 +39,8 @@ fn named(name: &str) -> (&'static str, &'static str) {
         "empty" => ("empty", "patchmill-empty:1"),
         "layout" => ("layout", "patchmill-layout:1"),
         "layout-user" => ("layout", "patchmill-layout-user:1"),
+        "layout-app" => ("layout", "patchmill-layout-app:1"),
+        "awkward" => ("awkward", "patchmill-awkward:1"),
         "demo" => ("demo", "patchmill-demo:patchmill-demo__spanset-14"),
         other => panic!("no image is called {other}"),
     }
@@ -62,9 +61,4 @@ fn build(part: &str) -> Result<(), String> {
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/images/build.sh")
-}
-
-#[expect(clippy::print_stderr, reason = "a skip must be loud")]
-pub(crate) fn skipped(what: &str, problem: &str) {
-    eprintln!("SKIPPED for {what}: {problem}");
 }

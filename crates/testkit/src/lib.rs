@@ -10,6 +10,7 @@
 
 pub mod answer;
 mod apptainer;
+mod bridge;
 mod containers;
 mod engine;
 pub mod hub;
@@ -17,6 +18,7 @@ mod images;
 mod permitted;
 mod podman;
 mod registry;
+mod requirement;
 mod server;
 pub mod strict_chat;
 
@@ -28,5 +30,6 @@ pub use images::docker_image;
 pub use permitted::permitted;
 pub use podman::podman_image;
 pub use registry::{Registry, too_many_requests};
+pub use requirement::missing;
 pub use server::{Captured, FakeServer, refused_url};
 pub use strict_chat::{Said, StrictChat};

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{Answer, Captured, FakeServer};
+use crate::{Answer, Captured, FakeServer, missing};
 
 /// Bytes of an image's one file, which no compression makes smaller.
 const CONTENT: u64 = 200_000;
@@ -142,18 +142,12 @@ impl Drop for Registry {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a skip must be loud")]
 fn is_installed() -> bool {
     let found = Command::new("docker-registry").arg("--version").output();
     if found.is_ok_and(|output| output.status.success()) {
         return true;
     }
-    let required = std::env::var("PATCHMILL_REQUIRE").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|name| name.trim() == "registry"),
-        "the program docker-registry is required"
-    );
-    eprintln!("SKIPPED for pulls: there is no program docker-registry");
+    missing("registry", "there is no program docker-registry");
     false
 }
 

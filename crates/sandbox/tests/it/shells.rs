@@ -129,7 +129,7 @@ impl Subject {
             .iter()
             .all(|name| enforced.iter().any(|found| found == name));
         if !limited {
-            eprintln!("SKIPPED for limits: the engine enforces {enforced:?} alone");
+            testkit::missing("limits", &format!("the engine enforces {enforced:?} alone"));
         }
         limited
     }
