@@ -45,13 +45,26 @@ fn table() -> Vec<Row> {
         ("(exit 7)", b"", End::Exited(7)),
         ("set -e", b"", OK),
         ("false; echo e", b"e\n", OK),
+        ("set -e; false; echo no", b"", End::ShellEnded(1)),
         ("set -u; set -f; set -C", b"", OK),
         ("echo [$nope]", b"[]\n", OK),
         ("set -x", b"", OK),
         ("echo traced", b"traced\n", OK),
-        ("alias printf=false read=false export=false", b"", OK),
-        ("echo al", b"al\n", OK),
+        // How many signs stand before a trace is each shell's own matter.
+        (
+            "PS4=; set -x; echo t; echo u",
+            b"echo t\nt\necho u\nu\n",
+            OK,
+        ),
+        ("echo untraced; unset PS4", b"untraced\n", OK),
+        (
+            "if [ \"$BASH_VERSION\" ]; then shopt -s expand_aliases; fi; alias echo='echo al' printf=false read=false export=false exec=false",
+            b"",
+            OK,
+        ),
+        ("echo x", b"al x\n", OK),
         ("unalias -a", b"", OK),
+        ("echo unaliased", b"unaliased\n", OK),
         (
             "echo() { printf 'mine\\n'; }; cd() { false; }; test() { false; }",
             b"",
@@ -76,10 +89,47 @@ fn table() -> Vec<Row> {
         ("trap 'echo T' EXIT", b"", OK),
         ("echo after-trap", b"after-trap\n", OK),
         ("trap - EXIT", b"", OK),
+        (
+            "trap 'echo T; echo E >&2' EXIT; exit 3",
+            b"T\nE\n",
+            End::ShellEnded(3),
+        ),
+        ("trap 'echo T; echo E >&2' EXIT", b"", OK),
+        ("set -e; false", b"T\nE\n", End::ShellEnded(1)),
+        ("exit 5", b"", End::ShellEnded(5)),
+        // Bash alone has these two.
+        (
+            "if [ \"$BASH_VERSION\" ]; then trap 'echo E' ERR; false; trap - ERR; else echo E; fi",
+            b"E\n",
+            OK,
+        ),
+        (
+            "if [ \"$BASH_VERSION\" ]; then trap 'echo D' DEBUG; echo x; trap - DEBUG; else echo D; echo x; echo D; fi",
+            b"D\nx\nD\n",
+            OK,
+        ),
+        (
+            "if [ \"$BASH_VERSION\" ]; then trap : ERR DEBUG; fi; (exit 6)",
+            b"",
+            End::Exited(6),
+        ),
+        ("echo trapped", b"trapped\n", OK),
+        (
+            "if [ \"$BASH_VERSION\" ]; then trap - ERR DEBUG; fi",
+            b"",
+            OK,
+        ),
         ("exec >/dev/null 2>&1", b"", OK),
         ("echo back", b"back\n", OK),
         ("exec 1>&-", b"", OK),
         ("echo back2", b"back2\n", OK),
+        // Bash alone lets a function have this name.
+        (
+            "if [ \"$BASH_VERSION\" ]; then eval 'exec() { false; }'; fi",
+            b"",
+            OK,
+        ),
+        ("echo function", b"function\n", OK),
         ("exec 8<&- 9>&-; echo own", b"own\n", OK),
         ("echo back3", b"back3\n", OK),
         ("sleep 30 & echo bg", b"bg\n", OK),
@@ -232,6 +282,31 @@ async fn daemons_delay_nothing_and_survive_the_end_of_a_later_command() {
         assert_eq!(captured.end, End::TimedOut);
         assert!(subject.sleeps(n).await, "{kind:?}");
         assert_eq!(subject.ask("echo ok").await.0, "ok\n");
+    })
+    .await;
+}
+
+/// Written to a pipe that does not block, a long output breaks off.
+#[tokio::test]
+async fn long_commands_and_children_that_do_not_block_lose_nothing() {
+    everywhere_at_once(async |subject| {
+        let kind = subject.kind;
+        let words = "é'\"'\"'$`\\".repeat(20_000);
+        let one_line = format!("x='{words}'; echo ${{#x}}");
+        // Some shells count characters, others bytes.
+        let (length, end) = subject.ask(&one_line).await;
+        assert_eq!(end, OK, "{kind:?}");
+        assert!(["100000\n", "120000\n"].contains(&&*length), "{kind:?} {length}");
+        let lines = "n=$((n+1))\n".repeat(10_000);
+        let many_lines = format!("n=0\n{lines}echo $n");
+        assert_eq!(subject.ask(&many_lines).await, (String::from("10000\n"), OK));
+
+        let set = "python3 -c 'import fcntl; fcntl.fcntl(1, 4, 2049)' || perl -MFcntl -e 'fcntl(STDOUT, F_SETFL, O_WRONLY | O_NONBLOCK)'";
+        let (said, end) = subject.ask(set).await;
+        // Busybox has no program for it.
+        assert_eq!(end == OK, kind != Kind::Docker("busybox"), "{kind:?} {said}");
+        let captured = subject.run("head -c 5000000 /dev/zero").await;
+        assert_eq!((captured.total, captured.end), (5_000_000, OK), "{kind:?}");
     })
     .await;
 }
