@@ -19,6 +19,16 @@ pub(super) struct History {
     pub(super) boundary: Vec<Oid>,
 }
 
+impl History {
+    /// Takes out what is not `there`, unless it is `needed`; how many there were.
+    pub(super) fn leave_out_absent(&mut self, there: &HashSet<Oid>, needed: &HashSet<Oid>) -> u64 {
+        let before = self.objects.len();
+        self.objects
+            .retain(|id| needed.contains(id) || there.contains(id));
+        (before - self.objects.len()) as u64
+    }
+}
+
 /// Objects after whose reading the database is opened anew: libgit2 keeps what it reads, up to 256 MiB.
 const READINGS: u32 = 16_384;
 

@@ -45,6 +45,8 @@ pub struct Prepared {
     pub(super) commits: u64,
     pub(super) objects: u64,
     pub(super) left_out: LeftOut,
+    /// Files of its history that its source does not have.
+    pub(super) absent: u64,
     pub(super) verified: bool,
     /// The commit that the row names, where it names one.
     pub(super) base: Option<Base>,
@@ -80,6 +82,7 @@ impl Prepared {
             commits: 0,
             objects: 0,
             left_out: LeftOut::default(),
+            absent: 0,
             verified: false,
             base: None,
             hidden: Vec::new(),
@@ -105,6 +108,15 @@ impl Prepared {
     pub(super) fn base_directory(&self) -> PathBuf {
         self.directory.join("base")
     }
+}
+
+/// What becomes of a history whose earlier files are not all there, as in a partial clone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gaps {
+    /// Somebody can fetch them.
+    Refused,
+    /// An image is as it is: what git cannot show in it, it cannot show in the sandbox either.
+    Borne,
 }
 
 /// Prepares the repository at `source` (a work tree, a bare repository or a bundle file) at `base_commit`, or at its HEAD. Blocks. `root` is the directory
@@ -145,7 +157,7 @@ fn prepare_source(
     prepared.start = find_base(source, &opened, base_commit)?;
     prepared.base = base_commit.map(|_| Base::Start);
     prepared
-        .fill(&opened)
+        .fill(&opened, Gaps::Refused)
         .map_err(|error| incomplete(source, prepared.start, error))?;
     prepared.hidden = to_hide(source, &opened, prepared.start);
     drop(opened);
@@ -166,7 +178,7 @@ pub(super) fn prepare_fetched(
     let opened = Source::open(source, &prepared.directory)?;
     prepared.start = find_base(label, &opened, None)?;
     prepared
-        .fill(&opened)
+        .fill(&opened, Gaps::Borne)
         .map_err(|error| incomplete(label, prepared.start, error))?;
     prepared.left_out.remotes += more.remotes;
     prepared.left_out.reflogs += more.reflogs;
@@ -263,7 +275,7 @@ fn incomplete(source: &Path, base: Oid, error: PackError) -> Error {
 }
 
 impl Prepared {
-    fn fill(&mut self, source: &Source) -> Result<(), PackError> {
+    fn fill(&mut self, source: &Source, gaps: Gaps) -> Result<(), PackError> {
         let repository = source.repository();
         let directory = repository.commondir();
         let shallow = lines(directory.join("shallow"))
@@ -271,7 +283,12 @@ impl Prepared {
             .filter_map(|line| Oid::from_str(line).ok())
             .collect();
         let objects = directory.join("objects");
-        let history = history::walk(&objects, self.start, &shallow)?;
+        let mut history = history::walk(&objects, self.start, &shallow)?;
+        self.list(repository)?;
+        if gaps == Gaps::Borne {
+            let needed = self.files.iter().map(|file| file.id).collect();
+            self.absent = history.leave_out_absent(&everything(&disk(&objects)?)?, &needed);
+        }
         self.commits = history.commits;
         self.objects = history.objects.len() as u64;
         self.shallow = history.boundary;
@@ -279,9 +296,8 @@ impl Prepared {
         std::fs::create_dir_all(&packs)?;
         let odb = disk(&objects)?;
         self.packs = pack(&objects, &odb, &history.objects, &packs)?;
-        self.list(repository)?;
         self.left_out = count(source, &history.objects)?;
-        let total = total_objects(&odb)?;
+        let total = everything(&odb)?.len() as u64;
         self.left_out.objects = total.saturating_sub(self.objects);
         self.verified = self.verify(&history.objects)?;
         Ok(())
@@ -336,13 +352,13 @@ impl Prepared {
     }
 }
 
-fn total_objects(odb: &Odb<'_>) -> Result<u64, git2::Error> {
+fn everything(odb: &Odb<'_>) -> Result<HashSet<Oid>, git2::Error> {
     let mut all = HashSet::new();
     odb.foreach(|id| {
         all.insert(*id);
         true
     })?;
-    Ok(all.len() as u64)
+    Ok(all)
 }
 
 fn count(source: &Source, history: &HashSet<Oid>) -> Result<LeftOut, git2::Error> {

@@ -42,6 +42,9 @@ pub struct SealRecord {
     pub objects: u64,
     /// Commits whose parents the source does not have (a shallow clone).
     pub shallow_boundary: u64,
+    /// Files of earlier commits that an image's repository does not have (a partial clone).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub absent: u64,
     /// Submodules: their directories are empty.
     pub submodules: u64,
     /// What was left out.
@@ -78,6 +81,14 @@ pub enum BaseCommit {
     Missing,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl SealRecord {
     pub(super) fn new(prepared: &Prepared, verified: bool) -> Self {
         Self {
@@ -86,6 +97,7 @@ impl SealRecord {
             commits: prepared.commits,
             objects: prepared.objects,
             shallow_boundary: prepared.shallow.len() as u64,
+            absent: prepared.absent,
             submodules: prepared.submodules(),
             left_out: prepared.left_out.clone(),
             verified,

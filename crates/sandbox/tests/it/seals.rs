@@ -306,6 +306,92 @@ async fn a_linked_work_tree_and_a_shallow_clone_are_repositories_of_images_too()
     }
 }
 
+/// Makes of the zoo in /zoo a linked work tree, a shallow clone and a partial one, each at the base commit.
+const CLONES: &str = r"set -e
+cd /zoo
+base=$(git --no-replace-objects rev-parse HEAD)
+git replace -d $base >/dev/null
+rm .git/info/grafts
+git -C /zoo.beside/linked checkout -q $base
+git clone -q --depth 1 --branch main file:///zoo /shallow
+git config uploadpack.allowFilter true
+git clone -q --filter=blob:none --branch main file:///zoo /partial
+# What HEAD does not have and its history has is not there.
+test $(git -C /partial rev-list --objects --missing=print HEAD | grep -c '^?') -gt 0
+";
+
+#[tokio::test]
+async fn linked_work_trees_and_clones_that_hold_less_are_sealed_in_a_real_image() {
+    if testkit::docker_image("base").is_none() {
+        return;
+    }
+    let ground = Ground::new();
+    let context = ground.path().join("context");
+    std::fs::create_dir(&context).unwrap();
+    std::fs::write(context.join("zoo.sh"), ZOO).unwrap();
+    std::fs::write(context.join("clones.sh"), CLONES).unwrap();
+    let text = "FROM patchmill-base:bookworm\nCOPY zoo.sh clones.sh /\nRUN sh /zoo.sh /zoo && sh /clones.sh && rm /zoo.sh /clones.sh\n";
+    std::fs::write(context.join("Dockerfile"), text).unwrap();
+    let name = "patchmill-clones:1";
+    let path = context.display().to_string();
+    docker(&[
+        "build",
+        "-q",
+        "--network=none",
+        "--force-rm",
+        "-t",
+        name,
+        &path,
+    ]);
+    let head = "git -C /zoo rev-parse HEAD";
+    let base = docker(&["run", "--rm", "--network=none", name, "sh", "-c", head]);
+    for (workdir, boundary, history) in [
+        ("/zoo.beside/linked", 0, "base\nwith a submodule\nfirst\n"),
+        ("/shallow", 1, "base\n"),
+        ("/partial", 0, "base\nwith a submodule\nfirst\n"),
+    ] {
+        let image = Image {
+            name: name.to_owned(),
+            workdir: Some(workdir.to_owned()),
+            directory: None,
+            base: base.clone(),
+        };
+        let repositories = Arc::new(ImageRepositories::new(ground.root(), 0));
+        let sandbox = start_image(
+            &ground,
+            BackendKind::Docker,
+            &image,
+            &repositories,
+            Some(&base),
+        )
+        .await;
+        let seal = sandbox.seal().clone();
+        assert!(seal.verified, "{workdir}: {seal:?}");
+        assert_eq!(seal.start_commit, base, "{workdir}");
+        assert_eq!(seal.shallow_boundary, boundary, "{workdir}");
+        assert_eq!(seal.absent > 0, workdir == "/partial", "{seal:?}");
+        assert_eq!(seal.image.unwrap().base_commit, Some(BaseCommit::Start));
+        let (output, _) = ask(
+            &sandbox,
+            "git cat-file --batch-all-objects --batch | grep -a FORBIDDEN; git status --short; git log --format=%s; grep -ra FORBIDDEN .",
+        )
+        .await;
+        assert_eq!(output, history, "{workdir}");
+        run(&sandbox, "echo x >>a.txt; git add -A; git commit -qm work").await;
+        let diff = String::from_utf8(sandbox.diff().await.unwrap().full).unwrap();
+        assert!(
+            diff.starts_with("diff --git a/a.txt b/a.txt"),
+            "{workdir} {diff}"
+        );
+        assert_eq!(diff.matches("diff --git").count(), 1, "{workdir} {diff}");
+        if workdir == "/zoo.beside/linked" {
+            let (left, _) = ask(&sandbox, "find /zoo/.git -type f | head").await;
+            assert_eq!(left, "", "where the history came from, nothing is left");
+        }
+        remove(&sandbox).await;
+    }
+}
+
 #[tokio::test]
 async fn a_user_other_than_root_owns_what_is_put_in_and_can_commit() {
     let Some(name) = testkit::docker_image("layout-user") else {
