@@ -24,3 +24,4 @@ pub use streams::Connection;
 pub use tunnel::{Interpreter, Tunnel};
 
 pub(crate) use gateway::Gateway;
+pub(crate) use probe::Attempt;

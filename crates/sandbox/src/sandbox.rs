@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::files::{ArchivedFiles, Entry, HostFiles, InsideFiles};
 use crate::limits::{Applied, Network};
 use crate::memory::MemoryKills;
-use crate::network::{self, Gateway, Outside};
+use crate::network::{self, Attempt, Gateway, Outside};
 use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
 use crate::repository::{
     self, Inside, Origin, PatchParts, PatchProof, Prepared, SealRecord, Start, Started,
@@ -100,7 +100,8 @@ impl Sandbox {
                 .tidy(&agent, &start)
                 .await;
         }
-        let (applied, gateway) = connect(&place, &agent, &spec.place.network).await?;
+        let contained = backend.capabilities().network_isolation;
+        let (applied, gateway) = connect(&place, &agent, &spec.place.network, contained).await?;
         let sandbox = Self {
             control: agent.beside(),
             kills: MemoryKills::new(Arc::clone(&place)),
@@ -436,27 +437,32 @@ impl Sandbox {
 /// How long the remains of a failed start may take to go.
 const REMOVAL: Duration = Duration::from_secs(10);
 
-/// Looks what a fresh place sees of networks, and opens the way to allowed hosts.
+/// Looks what a fresh place sees of networks, and opens the way to allowed hosts. Where a place is not `contained`, this machine's are seen.
 async fn connect(
     place: &Arc<dyn Place>,
     agent: &Shell,
     asked: &Network,
+    contained: bool,
 ) -> Result<(Applied, Option<Gateway>), Error> {
     let mut applied = place.applied().clone();
     if applied.network == Network::Full {
+        if contained {
+            applied.probe.look(agent, Attempt::Route).await?;
+        }
         return Ok((applied, None));
     }
-    applied.probe.look(agent).await?;
+    applied.probe.look(agent, Attempt::Connect).await?;
     let cut = applied.enforced.iter().any(|name| name == "network");
     match applied.probe.outside {
-        Some(Outside::Connected | Outside::Silent) if cut => {
+        Some(Outside::Connected | Outside::Silent | Outside::Routed) if cut => {
             return Err(Error::Unsupported {
                 message: String::from(
                     "the network is not cut: a connection to the outside did not fail at once in a sandbox that was to have none",
                 ),
             });
         }
-        Some(Outside::Connected | Outside::Silent | Outside::Unreachable) | None => {}
+        Some(Outside::Connected | Outside::Silent | Outside::Routed | Outside::Unreachable)
+        | None => {}
     }
     let Network::Allow(allowed) = asked else {
         return Ok((applied, None));

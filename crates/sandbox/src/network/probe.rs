@@ -21,11 +21,11 @@ const ANSWER: u64 = 4096;
 /// Most interfaces that are recorded.
 const INTERFACES: usize = 16;
 
-/// Names the network interfaces, then tries an address of a network that is reserved for documentation (RFC 5737): with a route the packets go
-/// out and no answer comes, without one there is an error. Only bash can try, and it says so right before.
+/// Names the network interfaces, then tries an address of a network that is reserved for documentation (RFC 5737). Only bash can try, and it says
+/// so right before.
 const LOOK: &str = "( while IFS=': ' read -r name bytes rest; do case $bytes in *[!0-9]*|'') ;; *) echo \"interface $name\";; esac; done </proc/net/dev
 [ \"$BASH_VERSION\" ] || exit 0
-if (echo trying; exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null; then echo connected; else echo unreachable; fi ) 2>/dev/null";
+if (echo trying; exec 3<>/dev/@TRY) 2>/dev/null; then echo @STANDS; else echo unreachable; fi ) 2>/dev/null";
 
 /// A name that can belong to nobody (RFC 6761).
 pub(super) const NOBODY: &str = "sandbox.invalid:9";
@@ -40,6 +40,26 @@ socket(my $s, PF_INET, SOCK_STREAM, 0) && connect($s, pack_sockaddr_in($ARGV[0],
 syswrite($s, \"CONNECT $ARGV[1] HTTP/1.1\\r\\n\\r\\n\");
 print scalar <$s>";
 
+/// How a way out is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// By a connection, where there must be none: with a route packets go out and no answer comes, without one there is an error.
+    Connect,
+    /// By the kernel's answer alone, where there should be one: nobody waits for what never answers.
+    Route,
+}
+
+impl Attempt {
+    fn text(self) -> String {
+        let (what, stands) = match self {
+            Self::Connect => ("tcp/192.0.2.1/80", "connected"),
+            // A datagram's socket is connected as soon as a route is found; none is sent.
+            Self::Route => ("udp/192.0.2.1/9", "routed"),
+        };
+        LOOK.replace("@TRY", what).replace("@STANDS", stands)
+    }
+}
+
 /// What became of a connection to an address outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +70,8 @@ pub enum Outside {
     Connected,
     /// No answer came: packets go out.
     Silent,
+    /// A way leads there; nothing was sent.
+    Routed,
 }
 
 /// What was seen from inside at the start.
@@ -73,13 +95,16 @@ pub struct NetworkProbe {
 }
 
 impl NetworkProbe {
-    /// Looks in a place that is to have no way out by itself.
-    pub(crate) async fn look(&mut self, shell: &Shell) -> Result<(), Error> {
+    /// Looks in a place.
+    pub(crate) async fn look(&mut self, shell: &Shell, attempt: Attempt) -> Result<(), Error> {
         let options = RunOptions {
             timeout: FAIL,
             ..RunOptions::default()
         };
-        let captured = shell.run(LOOK, &options, &CancellationToken::new()).await?;
+        let text = attempt.text();
+        let captured = shell
+            .run(&text, &options, &CancellationToken::new())
+            .await?;
         let said = String::from_utf8_lossy(&captured.head);
         self.interfaces = said
             .lines()
@@ -96,6 +121,7 @@ impl NetworkProbe {
 fn outside(end: End, last: Option<&str>) -> Result<Option<Outside>, Error> {
     match (end, last) {
         (_, Some("connected")) => Ok(Some(Outside::Connected)),
+        (_, Some("routed")) => Ok(Some(Outside::Routed)),
         (_, Some("unreachable")) => Ok(Some(Outside::Unreachable)),
         (End::TimedOut, Some("trying")) => Ok(Some(Outside::Silent)),
         (End::TimedOut, Some(_) | None) => Err(Error::start(
@@ -165,6 +191,7 @@ mod tests {
             Some(Outside::Unreachable)
         );
         assert_eq!(seen(End::Exited(0), "connected"), Some(Outside::Connected));
+        assert_eq!(seen(End::Exited(0), "routed"), Some(Outside::Routed));
         assert_eq!(seen(End::Exited(0), "interface lo"), None);
         for last in [None, Some("interface lo")] {
             let slow = outside(End::TimedOut, last).unwrap_err();

@@ -1,5 +1,6 @@
 //! Sandboxes that reach some hosts and no others.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -208,21 +209,31 @@ async fn docker_network_none_is_seen_from_inside() {
     }
 }
 
-/// What an engine has for a network is its own matter: there is one, or a word about it.
+/// What an engine has for a network is its own matter: where its own command line gets one there is a way out, elsewhere a word about it.
 #[tokio::test]
 async fn docker_network_full_has_a_route_or_says_why_not() {
     let Some(engine) = Engine::with("base").await else {
         return;
     };
     let ground = Ground::new();
+    let look = "grep -c : /proc/net/dev";
+    let plain = ["run", "--rm", engine.image, "sh", "-c", look];
+    let seen = Command::new("docker").args(plain).output().unwrap();
+    let interfaces = String::from_utf8_lossy(&seen.stdout).trim().to_owned();
+    let bridged = seen.status.success() && interfaces != "1";
     match start(&engine, &ground, "full").await {
         Ok(sandbox) => {
-            assert_eq!(sandbox.applied().network, Network::Full);
-            assert!(sandbox.applied().probe.routes.unwrap() > 0);
+            assert!(bridged, "{seen:?}");
+            let applied = sandbox.applied().clone();
             remove(&sandbox).await;
+            assert_eq!(applied.network, Network::Full);
+            assert!(applied.probe.routes.unwrap() > 0);
+            assert!(applied.probe.interfaces.len() > 1, "{applied:?}");
+            assert_eq!(applied.probe.outside, Some(Outside::Routed));
         }
         Err(error) => {
             let said = error.to_string();
+            assert!(!bridged, "{seen:?}: {said}");
             assert!(said.contains("--network full"), "{said}");
         }
     }
