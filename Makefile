@@ -22,9 +22,11 @@ record-demo:
 	$(MAKE) demo DEMO_SANDBOX=bubblewrap
 	cp runs/demo/trajectories/*.json trajectories/demo/
 
-# Container images for the demo and the tests, from Debian's packages; needs docker and mmdebstrap, and the network the first time.
+# Container images for the demo and the tests, from Debian's packages; needs docker and mmdebstrap, and the network the first time. Then those of a few
+# real instances, where rows of their dataset are at hand.
 images:
 	scripts/images/build.sh
+	scripts/images/build.sh real
 
 # All tests. Those in containers are skipped, loudly, where their images cannot be built.
 test:

@@ -1,14 +1,16 @@
-# patchmill-layout:1 and patchmill-layout-user:1: the layout of the images that datasets publish, with a demo repository in it.
+# patchmill-layout:1, patchmill-layout-user:1 and patchmill-layout-app:1: the layouts of images that datasets publish, with a demo repository in it.
 #   /testbed                            the repository; HEAD is a set-up commit on top of the base commit
 #   /opt/miniconda3/envs/testbed        the environment of the tests: it alone has the module `testbed_only`, which the set-up commit's test needs
 #   /opt/miniconda3/bin/activate        brings in `conda activate`, which puts the environment first on PATH
 #   /usr/bin/python3, /usr/local/bin/python    Debian's Python, found first without that, and without the module
 # In patchmill-layout-user:1 everything runs as `nonroot`, who owns the repository.
+# In patchmill-layout-app:1 too; the repository is at /app, the environment of the tests in it, at /app/.venv, which nothing ignores.
 . "$here/repositories.sh"
 
 layout_images() {
     echo patchmill-layout:1
     echo patchmill-layout-user:1
+    echo patchmill-layout-app:1
 }
 
 layout_from() {
@@ -49,5 +51,14 @@ DOCKERFILE
 FROM patchmill-layout:1
 RUN chown -R nonroot:nonroot /testbed && cp /root/.bashrc /home/nonroot/.bashrc && chown nonroot:nonroot /home/nonroot/.bashrc
 USER nonroot
+DOCKERFILE
+    mkdir "$scratch/app"
+    from_dockerfile patchmill-layout-app:1 "$scratch/app" <<'DOCKERFILE'
+FROM patchmill-layout:1
+RUN mv /testbed /app && python3 -m venv --copies --without-pip /app/.venv \
+ && mv /opt/miniconda3/envs/testbed/lib/python3.11/site-packages/testbed_only.py /app/.venv/lib/python3.11/site-packages/ \
+ && rm -r /opt/miniconda3 /root/.bashrc && chown -R nonroot:nonroot /app
+USER nonroot
+WORKDIR /app
 DOCKERFILE
 }

@@ -1,10 +1,13 @@
 //! Images that are there, that are not, and that are hostile.
 
-use sandbox::Error;
+use std::sync::Arc;
+
 use sandbox::place::docker::Pull;
 use sandbox::place::{Backend, PlaceState};
+use sandbox::{End, Error, Sandbox};
 
 use crate::docker_support::{Engine, LIMIT, ask, docker, hold_main, launch, say};
+use crate::support::{self, Ground, repository, spec};
 
 /// Why nothing starts from an image that is at fault itself.
 async fn refusal(engine: &Engine, image: &str) -> Error {
@@ -124,4 +127,35 @@ async fn a_shell_that_lies_about_being_one_is_told_apart() {
     docker(&["rmi", &name]);
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("did not start as a shell"), "{cause}");
+}
+
+#[tokio::test]
+async fn what_an_image_declares_does_not_get_in_the_way() {
+    let Some(engine) = Engine::with("awkward").await else {
+        return;
+    };
+    let ground = Ground::new();
+    let source = repository(ground.path());
+    let mut spec = spec(ground.prepare(&source, None));
+    spec.place = engine.spec();
+    let backend: Arc<dyn Backend> = engine.backend.clone();
+    let sandbox = Sandbox::start(backend, spec, LIMIT).await.unwrap();
+    ground.remember(&sandbox);
+    assert_eq!(sandbox.applied().user, "4321:0");
+    let inspect = |format: &str| docker(&["inspect", "--format", format, &sandbox.id().0]);
+    // Nobody examines it, and its volume is one that nothing else has.
+    assert_eq!(inspect("{{json .State.Health}}"), "null");
+    let volume = inspect("{{range .Mounts}}{{.Name}}{{end}}");
+    assert!(!volume.is_empty());
+    let work = "id -u; ls /data; touch /data/made; ls /tmp/examined 2>&1 | grep -c 'No such'; git status --short; \
+                echo x >new.txt; git add -A; git commit -qm work; git log -1 --format=%s";
+    assert_eq!(
+        support::ask(&sandbox, work).await,
+        (String::from("4321\nbrought\n1\nwork\n"), End::Exited(0))
+    );
+    let diff = String::from_utf8(sandbox.diff().await.unwrap().full).unwrap();
+    assert!(diff.contains("+++ b/new.txt"), "{diff}");
+    support::remove(&sandbox).await;
+    let volumes = docker(&["volume", "ls", "--quiet"]);
+    assert!(!volumes.contains(&volume), "{volume} is left");
 }
