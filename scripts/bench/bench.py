@@ -5,6 +5,8 @@ Every comparison interleaves the runner and its floor and takes medians. The flo
 commands in one bash, and `git diff`, driven from C with the same concurrency (floor.c). The latency bound is
 ceil(instances / workers) x calls x latency; it takes a machine for granted whose processors are idle, so the floor is also measured waiting as long
 for each answer: what it needs beyond the bound no runner can save here. The commands print less than 2 KB each unless a scenario says otherwise.
+
+What misses its bar is named once more at the end, and then the exit code is 1.
 """
 import argparse
 import json
@@ -79,9 +81,28 @@ class Stub:
         self.process.wait()
 
 
+class Bars:
+    """What has to hold, and what did not."""
+
+    def __init__(self):
+        self.missed = []
+
+    def at_most(self, what, value, bar):
+        """The bar as it is printed beside the value."""
+        return self.hold(what, value, f"bar {bar:g}", value <= bar)
+
+    def at_least(self, what, value, bar):
+        return self.hold(what, value, f"bar {bar:g}", value >= bar)
+
+    def hold(self, what, value, bar, held):
+        if not held:
+            self.missed.append(f"{what}: {value:.3g} ({bar})")
+        return bar if held else f"{bar}: MISSED"
+
+
 class Bench:
-    def __init__(self, runner, scratch, stub, repeats):
-        self.runner, self.scratch, self.stub, self.repeats = runner, scratch, stub, repeats
+    def __init__(self, runner, scratch, stub, repeats, bars):
+        self.runner, self.scratch, self.stub, self.repeats, self.bars = runner, scratch, stub, repeats, bars
         self.round_trips = runner.parent / "examples/round_trips"
         self.repositories = make_instances(scratch, 128)
         self.floor_program = scratch / "floor"
@@ -148,24 +169,28 @@ class Bench:
                 wall, _, peak = self.run(instances, 8, 20, sandbox="docker")
                 rows.append((wall, peak, docker_floor.batch(IMAGE, instances, 8, commands)))
             wall, peak, floor = (statistics.median(column) for column in zip(*rows))
-            print(f"docker   {instances} x 20 steps, 8 workers, no latency: {wall:.2f} s wall; floor {floor:.2f} s: ratio {wall / floor:.2f} (bar 1.3); "
+            bar = self.bars.at_most(f"docker, {instances} instances against the floor", wall / floor, 1.3)
+            print(f"docker   {instances} x 20 steps, 8 workers, no latency: {wall:.2f} s wall; floor {floor:.2f} s: ratio {wall / floor:.2f} ({bar}); "
                   f"runner's peak memory {peak / 2**20:.1f} MiB", flush=True)
         _, _, peak = self.run(64, 64, 20, latency=1500, sandbox="docker", keep=True)
         live = most_at_once(self.scratch / "run")
         shutil.rmtree(self.scratch / "run")
-        print(f"docker   64 x 20 steps, 64 workers, 1500 ms: {live} sandboxes at once; runner's peak memory {peak / 2**20:.1f} MiB (bar 60)", flush=True)
+        stood = self.bars.at_least("docker, sandboxes at once", live, 64)
+        bar = self.bars.at_most("docker, the runner's MiB of memory with 64 sandboxes", peak / 2**20, 60)
+        print(f"docker   64 x 20 steps, 64 workers, 1500 ms: {live} sandboxes at once ({stood}); runner's peak memory {peak / 2**20:.1f} MiB ({bar})", flush=True)
         for name, program in ((":", ["sh", "-c", ":"]), ("/bin/true", ["/bin/true"])):
             self.round_trip(name, program)
 
     def round_trip(self, name, program):
         """A command in a sandbox's shell against an exec of it through the engine's API, in turns."""
-        ours, execs, bar = [], [], {":": 100, "/bin/true": 20}[name]
+        ours, execs = [], []
         for _ in range(self.repeats):
             done = subprocess.run([self.round_trips, IMAGE, name, "200"], env=CLEAN, check=True, capture_output=True, text=True)
             ours.append(float(done.stdout))
             execs += docker_floor.execs(IMAGE, program, 10)
         ours, execs = statistics.median(ours) * 1000, statistics.median(execs) * 1000
-        print(f"docker   `{name}` in a shell: {ours:.3f} ms; an exec through the API: {execs:.1f} ms: {execs / ours:.0f} times quicker (bar {bar})", flush=True)
+        bar = self.bars.at_least(f"docker, `{name}` in a shell, times quicker than an exec", execs / ours, {":": 100, "/bin/true": 20}[name])
+        print(f"docker   `{name}` in a shell: {ours:.3f} ms; an exec through the API: {execs:.1f} ms: {execs / ours:.0f} times quicker ({bar})", flush=True)
 
     def commands(self, steps, output=0):
         """The commands that the stub's model asks for."""
@@ -209,8 +234,9 @@ def main():
     options = parser.parse_args()
     chosen = set(filter(None, options.only.split(",")))
     wanted = lambda name: not chosen or name in chosen
+    bars = Bars()
     with tempfile.TemporaryDirectory(prefix="patchmill-bench-") as scratch, Stub() as stub:
-        bench = Bench(options.runner, Path(scratch), stub, options.repeats)
+        bench = Bench(options.runner, Path(scratch), stub, options.repeats, bars)
         if wanted("start"):
             for flag in ("--version", "--help"):
                 times = []
@@ -218,33 +244,45 @@ def main():
                     start = time.monotonic()
                     subprocess.run([options.runner, flag], stdout=subprocess.DEVNULL, check=True)
                     times.append((time.monotonic() - start) * 1000)
-                print(f"start    {flag}: {statistics.median(times):.1f} ms (bar 10)", flush=True)
+                took = statistics.median(times)
+                print(f"start    {flag}: {took:.1f} ms ({bars.at_most(f'start, ms of {flag}', took, 10)})", flush=True)
         if wanted("single"):
             wall, cpu, _, floor_wall, floor_cpu = bench.against_floor(1, 1, 50)
+            added, added_cpu = (wall - floor_wall) * 20, (cpu - floor_cpu) * 20
             print(f"single   1 x 50 steps, no latency: {wall:.3f} s wall, {cpu:.3f} s cpu; floor {floor_wall:.3f} s, {floor_cpu:.3f} s; "
-                  f"added a step: {(wall - floor_wall) * 20:.2f} ms wall (bar 2), {(cpu - floor_cpu) * 20:.2f} ms cpu (bar 1)", flush=True)
+                  f"added a step: {added:.2f} ms wall ({bars.at_most('single, ms added a step', added, 2)}), "
+                  f"{added_cpu:.2f} ms cpu ({bars.at_most('single, ms of processor added a step', added_cpu, 1)})", flush=True)
         if wanted("batch"):
             wall, cpu, _, floor_wall, floor_cpu = bench.against_floor(128, 64, 20)
+            bar = bars.at_most("batch, against the floor", wall / floor_wall, 1.5)
             print(f"batch    128 x 20 steps, 64 workers, no latency: {wall:.2f} s wall, {cpu:.2f} s cpu; floor {floor_wall:.2f} s, "
-                  f"{floor_cpu:.2f} s; ratio {wall / floor_wall:.2f} (bar 1.5)", flush=True)
+                  f"{floor_cpu:.2f} s; ratio {wall / floor_wall:.2f} ({bar})", flush=True)
         if wanted("latency"):
             wall, cpu, peak, floor_wall, floor_cpu = bench.against_floor(128, 64, 20, latency=200)
             bound = 2 * 21 * 0.2
-            print(f"latency  128 x 20 steps, 64 workers, 200 ms: {wall:.2f} s wall, {cpu:.2f} s cpu; bound {bound:.2f} s; ratio {wall / bound:.3f} (bar 1.13); "
+            bar = bars.at_most("latency, against the bound", wall / bound, 1.13)
+            memory = bars.at_most("latency, the runner's MiB of memory", peak / 2**20, 60)
+            print(f"latency  128 x 20 steps, 64 workers, 200 ms: {wall:.2f} s wall, {cpu:.2f} s cpu; bound {bound:.2f} s; ratio {wall / bound:.3f} ({bar}); "
                   f"floor that waits as long {floor_wall:.2f} s, {floor_cpu:.2f} s: ratio {wall / floor_wall:.3f}; "
-                  f"runner's peak memory {peak / 2**20:.1f} MiB (bar 60)", flush=True)
+                  f"runner's peak memory {peak / 2**20:.1f} MiB ({memory})", flush=True)
         if wanted("long"):
             wall, cpu, _ = bench.run(1, 1, 500, output=10000, keep=True)
             gaps = step_gaps(next((bench.scratch / "run/instances").glob("*/*/trajectory.jsonl")))
             first, last = statistics.mean(gaps[10:110]), statistics.mean(gaps[-100:])
+            bar = bars.at_most("long, the last hundred steps against the first", last / first, 1.5)
             print(f"long     1 x 500 steps of 10 KB: {wall:.2f} s wall, {cpu:.2f} s cpu; a step beside the model: first hundred {first:.2f} ms, "
-                  f"last hundred {last:.2f} ms; ratio {last / first:.2f} (bar 1.5)", flush=True)
+                  f"last hundred {last:.2f} ms; ratio {last / first:.2f} ({bar})", flush=True)
         if wanted("docker"):
-            if subprocess.run(["docker", "image", "inspect", BASE], capture_output=True).returncode:
-                print(f"docker   skipped: there is no image {BASE} here (`make images` makes it)", flush=True)
-            else:
+            if not subprocess.run(["docker", "image", "inspect", BASE], capture_output=True).returncode:
                 bench.containers()
+            elif "docker" in chosen:
+                sys.exit(f"there is no image {BASE} here: `make images` makes it")
+            else:
+                print(f"docker   skipped: there is no image {BASE} here (`make images` makes it)", flush=True)
+    for miss in bars.missed:
+        print(f"missed: {miss}", file=sys.stderr)
+    return 1 if bars.missed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

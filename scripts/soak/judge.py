@@ -6,8 +6,8 @@ import subprocess
 
 from faults import ENDING
 
-# The deadlines of commands and of starts, and what a busy machine takes for the rest, removal included.
-COMMAND_TIMEOUT, START_TIMEOUT, SLACK = 10, 60, 30
+# The deadlines of commands and of starts, how much later a command may end, and what it takes to find out that the container is to blame and to remove it.
+COMMAND_TIMEOUT, START_TIMEOUT, GRACE, DETECTION = 10, 60, 2, 8
 LOSSES = ("environment:lost", "environment:start")
 
 
@@ -19,7 +19,15 @@ class Run:
         text = "".join(path.read_text() for path in sorted(out.glob("writers/*/journal.jsonl")))
         self.events = [json.loads(line) for line in text.splitlines()]
         self.began = {key(event): when(event) for event in self.events if event["event"] == "attempt_started"}
+        self.ready = {key(event): when(event) for event in self.events if event["event"] == "sandbox_ready"}
         self.ended = {key(event): event for event in self.events if event["event"] == "attempt_finished"}
+
+    def deadline(self, which, at):
+        """By when an attempt whose container was paused for good at that moment has to have ended: a start may use up its time, a command its own."""
+        ready = self.ready.get(which)
+        if ready is None or at < ready:
+            return "a start", max(self.began[which], at) + START_TIMEOUT + DETECTION
+        return "a command", at + COMMAND_TIMEOUT + GRACE + DETECTION
 
     def warnings(self):
         return [event["message"] for event in self.events if event["event"] == "warning"]
@@ -52,8 +60,10 @@ def attempts(run, ids, landed, outage):
                 wrong.append(f"{which} failed as {outcome['reason']} after {kind}: {outcome['message']}")
         elif name != "completed":
             wrong.append(f"{which} ended as {outcome}")
-        if kind == "pause" and not (outage and at <= outage[1]) and ended - at > max(COMMAND_TIMEOUT + 2, START_TIMEOUT) + SLACK:
-            wrong.append(f"{which} went on for {ended - at:.0f} s after a pause")
+        if kind == "pause" and not (outage and at <= outage[1]):
+            during, deadline = run.deadline(which, at)
+            if ended > deadline:
+                wrong.append(f"{which} went on for {ended - at:.1f} s after a pause during {during}, {ended - deadline:.1f} s too long")
     last = collections.defaultdict(list)
     for instance, attempt in run.ended:
         last[instance].append(attempt)
