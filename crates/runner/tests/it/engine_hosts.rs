@@ -4,9 +4,12 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
 use testkit::{EngineOptions, PrivateEngine};
 
 use crate::command::{Place, Said, permitted};
+use crate::engines::containers;
+use crate::fixture::Fixture;
 
 fn run(directory: &Path, program: &str, arguments: &[&str]) {
     let output = Command::new(program)
@@ -94,11 +97,53 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+fn place(variables: &[(&str, &str)]) -> Place {
+    let set = |place: Place, (name, value): &(&str, &str)| place.variable(name, value);
+    variables.iter().fold(Place::new(), set)
+}
+
 fn ask(variables: &[(&str, &str)]) -> Said {
-    let place = variables.iter().fold(Place::new(), |place, (name, value)| {
-        place.variable(name, value)
-    });
-    place.run(&["images", "list"])
+    place(variables).run(&["images", "list"])
+}
+
+/// What no other engine here calls an image.
+const FAR_IMAGE: &str = "patchmill-far:1";
+
+/// Gives the engine an image under that name.
+fn load(engine: &PrivateEngine) {
+    let image = testkit::docker_image("busybox").unwrap();
+    engine.load(image);
+    engine.docker(&["tag", image, FAR_IMAGE]);
+}
+
+/// Solves and grades two instances in containers of the engine that this place leads to.
+fn solve_and_grade(place: Place, engine: &PrivateEngine) {
+    let mut fixture = Fixture::at(place, 2);
+    for index in 0..2 {
+        fixture.change(index, "image", json!(FAR_IMAGE));
+    }
+    // State between commands, a death of the shell, and an archive that is worth the name, both ways.
+    fixture.script(&[
+        "export WORD=good; head -c 3000000 /dev/zero | tr '\\0' x",
+        "kill -9 $$",
+        "echo $WORD > value.txt; head -c 3000000 /dev/zero | tr '\\0' x | fold -w 1000 > long.txt",
+    ]);
+    let flags = [
+        "--sandbox",
+        "docker",
+        "--pull=never",
+        "--grade",
+        "--fail-under=1",
+    ];
+    let said = fixture.run(&[&flags[..], &["--min-free-disk=none"]].concat());
+    assert_eq!(said.code, 0, "{}", said.all());
+    let predictions = fixture.predictions();
+    assert_eq!(predictions.len(), 2);
+    for prediction in predictions {
+        assert!(prediction.model_patch.len() > 3_000_000);
+    }
+    assert_eq!(containers(engine), Vec::<String>::new());
+    fixture.assert_swept();
 }
 
 /// One error with one hint, holding these words.
@@ -113,6 +158,9 @@ fn assert_says(said: &Said, problem: &str, hint: &str) {
 
 #[test]
 fn an_engine_is_spoken_to_by_tls_and_what_is_wrong_is_said() {
+    if testkit::docker_image("busybox").is_none() {
+        return;
+    }
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let text = |name: &str| path(name).display().to_string();
@@ -131,13 +179,14 @@ fn an_engine_is_spoken_to_by_tls_and_what_is_wrong_is_said() {
         return;
     };
     let host = format!("tcp://{address}");
-    let by = |keys: &str| {
-        ask(&[
+    let with = |keys: &str| {
+        place(&[
             ("DOCKER_HOST", &host),
             ("DOCKER_TLS_VERIFY", "1"),
             ("DOCKER_CERT_PATH", &text(keys)),
         ])
     };
+    let by = |keys: &str| with(keys).run(&["images", "list"]);
     let said = by("client");
     assert_eq!(
         (said.code, said.out.as_str()),
@@ -145,6 +194,8 @@ fn an_engine_is_spoken_to_by_tls_and_what_is_wrong_is_said() {
         "{}",
         said.all()
     );
+    load(&engine);
+    solve_and_grade(with("client"), &engine);
 
     // The engine's certificate is signed by somebody else.
     assert_says(
@@ -171,17 +222,24 @@ fn an_engine_is_spoken_to_by_tls_and_what_is_wrong_is_said() {
     assert_says(&said, "it speaks TLS alone", "DOCKER_TLS_VERIFY=1");
 
     // A context knows its own keys.
-    let place = Place::new().variable("DOCKER_CONTEXT", "far");
+    let far = || Place::new().variable("DOCKER_CONTEXT", "far");
     let keys =
         ["ca", "cert", "key"].map(|name| format!("{name}={}", text(&format!("client/{name}.pem"))));
     let docker = format!("host={host},{}", keys.join(","));
-    let created = Command::new("docker")
-        .args(["context", "create", "far", "--docker", &docker])
-        .env("HOME", place.path().join("home"))
-        .env_remove("DOCKER_HOST")
-        .env_remove("DOCKER_CONFIG")
-        .output();
-    assert!(created.unwrap().status.success());
+    let create = |place: &Place| {
+        let created = Command::new("docker")
+            .args(["context", "create", "far", "--docker", &docker])
+            .env("HOME", place.path().join("home"))
+            .env_remove("DOCKER_HOST")
+            .env_remove("DOCKER_CONFIG")
+            .output();
+        assert!(created.unwrap().status.success());
+    };
+    let place = far();
+    create(&place);
+    solve_and_grade(place, &engine);
+    let place = far();
+    create(&place);
     let said = place.run(&["images", "list"]);
     assert_eq!(said.code, 0, "{}", said.all());
     drop(engine);
@@ -195,6 +253,9 @@ fn an_engine_is_spoken_to_by_tls_and_what_is_wrong_is_said() {
 
 #[test]
 fn an_engine_by_tcp_and_one_that_is_not_there() {
+    if testkit::docker_image("busybox").is_none() {
+        return;
+    }
     let address = format!("127.0.0.1:{}", free_port());
     let options = EngineOptions {
         tcp: Some(address.clone()),
@@ -204,8 +265,8 @@ fn an_engine_by_tcp_and_one_that_is_not_there() {
         return;
     };
     let host = format!("tcp://{address}");
-    let said = ask(&[("DOCKER_HOST", &host)]);
-    assert_eq!(said.code, 0, "{}", said.all());
+    load(&engine);
+    solve_and_grade(place(&[("DOCKER_HOST", &host)]), &engine);
 
     let directory = tempfile::tempdir().unwrap();
     authority(&directory.path().join("authority"));

@@ -138,11 +138,11 @@ fn a_start_that_fails_is_no_fault_of_the_model() {
     assert!(said.err.contains("no such environment"), "{}", said.all());
 }
 
-/// A tiny image of this test's own; the name goes with it.
-struct OwnImage(String);
+/// An image of a test's own, like another one; the name goes with it.
+pub(crate) struct OwnImage(pub(crate) String);
 
 impl OwnImage {
-    fn new(like: &str) -> Self {
+    pub(crate) fn new(like: &str) -> Self {
         let name = format!("patchmill-test-images:{}", std::process::id());
         docker(&["tag", like, &name]);
         // Another layer makes it another image.
@@ -251,11 +251,11 @@ fn images_of_a_dataset_are_got_and_what_is_missing_is_named() {
 }
 
 /// Solves and grades one row in an image laid out as those that datasets publish.
-fn in_layout(image: &str, more: &[&str]) -> (Fixture, Said) {
+fn in_layout(image: &str, workdir: &str, more: &[&str]) -> (Fixture, Said) {
     let mut fixture = Fixture::new(1);
     fixture.change(0, "repo_path", Value::Null);
     fixture.change(0, "image", json!(image));
-    fixture.change(0, "workdir", json!("/testbed"));
+    fixture.change(0, "workdir", json!(workdir));
     let script =
         "python -m unittest tests.test_environment && echo 'ok 1 value'\necho 'ok 2 keep'\n";
     fixture.change(0, "eval_script", json!(script));
@@ -271,21 +271,27 @@ fn shells_start_where_the_images_users_start() {
     if testkit::docker_image("layout").is_none() {
         return;
     }
-    for (image, user) in [
-        ("patchmill-layout:1", "0:0"),
-        ("patchmill-layout-user:1", "1000:1000"),
+    let conda = ("/testbed", "/opt/miniconda3/envs/testbed");
+    for (image, user, (workdir, prefix)) in [
+        ("patchmill-layout:1", "0:0", conda),
+        ("patchmill-layout-user:1", "1000:1000", conda),
+        (
+            "patchmill-layout-app:1",
+            "1000:1000",
+            ("/app", "/app/.venv"),
+        ),
     ] {
-        let (fixture, said) = in_layout(image, &["--fail-under=1"]);
+        let (fixture, said) = in_layout(image, workdir, &["--fail-under=1"]);
         assert_eq!(said.code, 0, "{image}: {}", said.all());
         let trajectory = fixture.trajectory(0);
         let header = serde_json::to_value(&trajectory.header).unwrap();
         let environment = &header["environment"];
-        let prefix = "/opt/miniconda3/envs/testbed";
         assert_eq!(environment["interpreter"]["prefix"], prefix, "{image}");
         assert_eq!(environment["image"], image);
         assert_eq!(environment["applied"]["user"], user);
         let patch = &fixture.predictions()[0].model_patch;
         assert!(patch.contains(&format!("+{prefix}\n")), "{patch}");
+        assert_eq!(patch.matches("diff --git ").count(), 1, "{patch}");
         // The set-up commit on top of the base, not the base, is where the work starts.
         assert_eq!(
             environment["seal"]["image"]["base_commit"], "missing",
@@ -299,13 +305,16 @@ fn without_that_start_the_systems_python_is_found() {
     if testkit::docker_image("layout").is_none() {
         return;
     }
-    let (fixture, said) = in_layout(
-        "patchmill-layout:1",
-        &["--shell-init=", "--max-rejections=1"],
-    );
-    assert_eq!(said.code, 0, "{}", said.all());
-    assert_eq!(fixture.outcomes()[0].1.name(), "stopped", "{}", said.all());
-    assert!(said.out.contains("unresolved"), "{}", said.all());
+    for (image, workdir) in [
+        ("patchmill-layout:1", "/testbed"),
+        ("patchmill-layout-app:1", "/app"),
+    ] {
+        let flags = ["--shell-init=", "--max-rejections=1"];
+        let (fixture, said) = in_layout(image, workdir, &flags);
+        assert_eq!(said.code, 0, "{}", said.all());
+        assert_eq!(fixture.outcomes()[0].1.name(), "stopped", "{}", said.all());
+        assert!(said.out.contains("unresolved"), "{}", said.all());
+    }
 }
 
 #[test]

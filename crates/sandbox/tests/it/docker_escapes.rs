@@ -25,15 +25,17 @@ async fn start_with(engine: &Engine, ground: &Ground, capabilities: &[&str]) -> 
     spec.place.rights.temporary = Some(64 << 20);
     let kept = &mut spec.place.rights.capabilities;
     kept.extend(capabilities.iter().map(ToString::to_string));
+    // An engine that can limit them has to.
+    let can = engine.backend.capabilities();
     spec.place.limits = Limits {
         memory: Some(Limit {
             value: 512 << 20,
-            explicit: true,
+            explicit: can.memory_limit,
         }),
         cpus: None,
         pids: Some(Limit {
             value: 128,
-            explicit: true,
+            explicit: can.pids_limit,
         }),
         disk: None,
     };
