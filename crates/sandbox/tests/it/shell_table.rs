@@ -15,7 +15,20 @@ type Row = (&'static str, &'static [u8], End);
 
 const OK: End = End::Exited(0);
 
+/// In this order: what one row leaves, the next may find.
 fn table() -> Vec<Row> {
+    [
+        words(),
+        ends(),
+        options_and_names(),
+        traps(),
+        streams(),
+        state(),
+    ]
+    .concat()
+}
+
+fn words() -> Vec<Row> {
     vec![
         ("printf '\\377\\000\\201\\210x'", b"\xff\x00\x81\x88x", OK),
         ("printf nonl", b"nonl", OK),
@@ -29,6 +42,11 @@ fn table() -> Vec<Row> {
         ),
         ("cat <<E\nhere\nE", b"here\n", OK),
         ("cat <<'E'\n$x `y`\nE", b"$x `y`\n", OK),
+    ]
+}
+
+fn ends() -> Vec<Row> {
+    vec![
         ("exit 3", b"", End::ShellEnded(3)),
         ("echo before; exit", b"before\n", End::ShellEnded(0)),
         // What the worker itself says to its keeper.
@@ -43,6 +61,11 @@ fn table() -> Vec<Row> {
         ("continue 3", b"", OK),
         ("false", b"", End::Exited(1)),
         ("(exit 7)", b"", End::Exited(7)),
+    ]
+}
+
+fn options_and_names() -> Vec<Row> {
+    vec![
         ("set -e", b"", OK),
         ("false; echo e", b"e\n", OK),
         ("set -e; false; echo no", b"", End::ShellEnded(1)),
@@ -86,6 +109,11 @@ fn table() -> Vec<Row> {
             b"",
             End::Exited(5),
         ),
+    ]
+}
+
+fn traps() -> Vec<Row> {
+    vec![
         ("trap 'echo T' EXIT", b"", OK),
         ("echo after-trap", b"after-trap\n", OK),
         ("trap - EXIT", b"", OK),
@@ -119,6 +147,11 @@ fn table() -> Vec<Row> {
             b"",
             OK,
         ),
+    ]
+}
+
+fn streams() -> Vec<Row> {
+    vec![
         ("exec >/dev/null 2>&1", b"", OK),
         ("echo back", b"back\n", OK),
         ("exec 1>&-", b"", OK),
@@ -135,6 +168,11 @@ fn table() -> Vec<Row> {
         ("sleep 30 & echo bg", b"bg\n", OK),
         ("(sleep 30 &); echo bg2", b"bg2\n", OK),
         ("setsid sleep 30 & echo bg3", b"bg3\n", OK),
+    ]
+}
+
+fn state() -> Vec<Row> {
+    vec![
         ("readonly _pm_c=1; echo ro", b"ro\n", OK),
         ("echo z", b"z\n", OK),
         ("unset PWD OLDPWD; echo p", b"p\n", OK),
