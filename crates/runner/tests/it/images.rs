@@ -40,9 +40,15 @@ fn a_dry_run_says_which_image_and_why() {
         "repository = 'tiny/*'\nlog_parser = 'pytest'\ntest_command = 'make check'\n",
     );
     let said = fixture.run(&["--dry-run", "--grade", "--repository-rules", "tiny.toml"]);
-    let line =
-        "tiny__tiny-000 s1-a1 (new, script by tiny.toml, parser tap by the row's `log_parser`)";
+    let line = "tiny__tiny-000 s1-a1 (new, script by tiny.toml, parser tap by the row's `log_parser`, judged as SWE-bench does)";
     assert!(said.out.contains(line), "{}", said.all());
+    // What resolves an issue follows from the row too.
+    fixture.change(0, "test_cmds", json!(["make check"]));
+    let said = fixture.run(&["--dry-run", "--grade", "--format=json"]);
+    let object: Value = serde_json::from_str(&said.out).unwrap();
+    let criterion = &object["attempts"][0]["grading"]["criterion"];
+    assert_eq!(criterion, "swe-bench-live");
+    fixture.change(0, "test_cmds", Value::Null);
     let said = fixture.run(&["--dry-run", "--grade"]);
     let line = "tiny__tiny-000 s1-a1 (new, not graded: read grading data: the row has no eval_script, and there are no rules for the repository `tiny/tiny`)";
     assert!(said.out.contains(line), "{}", said.all());

@@ -2,7 +2,7 @@
 
 use dataset::Row;
 use dataset::images::Image;
-use schema::grading::{EvalType, Provenance};
+use schema::grading::{Criterion, EvalType, Provenance};
 use serde_json::{Value, json};
 
 use super::Error;
@@ -25,6 +25,7 @@ pub(super) struct Sketch {
 struct Graded {
     log_parser: String,
     eval_type: EvalType,
+    criterion: Criterion,
     provenance: Provenance,
 }
 
@@ -43,6 +44,7 @@ pub(super) fn sketcher(settings: &RunSettings) -> Result<impl Fn(Row) -> Sketch,
         grading: grade::resolve(&row.instance, &row.answer, &rules).map(|resolved| Graded {
             log_parser: resolved.spec.log_parser,
             eval_type: resolved.spec.eval_type,
+            criterion: resolved.spec.criterion,
             provenance: resolved.provenance,
         }),
         row: PlanRow {
@@ -131,6 +133,7 @@ impl Attempt<'_> {
                 "log_parser_origin": resolved.provenance.log_parser.to_string(),
                 "eval_type": resolved.eval_type,
                 "eval_type_origin": resolved.provenance.eval_type.to_string(),
+                "criterion": resolved.criterion,
             }),
             Err(error) => json!({ "error": chain(error) }),
         };
@@ -153,8 +156,11 @@ impl Attempt<'_> {
             Ok(resolved) => {
                 let provenance = &resolved.provenance;
                 format!(
-                    ", script {}, parser {} {}",
-                    provenance.eval_script, resolved.log_parser, provenance.log_parser
+                    ", script {}, parser {} {}, judged as {} does",
+                    provenance.eval_script,
+                    resolved.log_parser,
+                    provenance.log_parser,
+                    resolved.criterion.dataset()
                 )
             }
             Err(error) => format!(", not graded: {}", chain(error)),
