@@ -33,6 +33,8 @@ pub(crate) struct Start {
     pub(super) baseline: Arc<Baseline>,
     /// Directories in it that held other repositories, and are empty now.
     pub(super) emptied: Vec<Vec<u8>>,
+    /// Files of an image that a change of the start commit takes away, and that still lie there.
+    pub(super) to_remove: Vec<Vec<u8>>,
 }
 
 impl Start {
@@ -43,6 +45,7 @@ impl Start {
             stamps: Vec::new(),
             baseline,
             emptied: Vec::new(),
+            to_remove: Vec::new(),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::{Inside, Keep, Want};
 use crate::error::Error;
 use crate::repository::archive::{self, EntryKind};
 use crate::repository::baseline::Baseline;
+use crate::repository::change::StartChange;
 use crate::repository::checkout::{DIRECTORIES, Start};
 use crate::repository::prepare::Prepared;
 use crate::repository::seal::SealRecord;
@@ -28,6 +29,8 @@ pub enum Origin {
         repositories: Arc<ImageRepositories>,
         /// Commit that the row says it is at: only whether it is there is of interest.
         base_commit: Option<String>,
+        /// What is done to it before anybody works in it.
+        change: Option<Arc<StartChange>>,
         /// What is put in where the image has none.
         fallback: Option<Fallback>,
     },
@@ -47,9 +50,10 @@ pub(crate) async fn start(
         Origin::Image {
             repositories,
             base_commit,
+            change,
             fallback,
         } => {
-            let own = repositories.get(inside, image, base_commit.as_deref());
+            let own = repositories.get(inside, image, base_commit.as_deref(), change.as_ref());
             if let Some(own) = own.await? {
                 return inside.put_back(&own).await;
             }
@@ -77,6 +81,14 @@ impl Inside<'_> {
             for path in &sealed.submodules {
                 packer.emptied(path)?;
             }
+            for step in &sealed.steps {
+                if let Some((mode, content)) = &step.now {
+                    packer.parents(&step.path, |directory| {
+                        sealed.new_directories.contains(directory)
+                    })?;
+                    packer.tracked(&step.path, *mode, content)?;
+                }
+            }
             packer.finish()
         })
         .await?;
@@ -86,8 +98,10 @@ impl Inside<'_> {
         let verified = own.verified.get_or_try_init(|| async {
             Ok::<_, Error>(own.prepared.verified && self.is_sealed(&own.prepared).await?)
         });
+        let gone = own.steps.iter().filter(|step| step.now.is_none());
         let start = Start {
             emptied: own.submodules.clone(),
+            to_remove: gone.map(|step| step.path.clone()).collect(),
             ..Start::new(own.seal(*verified.await?), Arc::clone(&own.baseline))
         };
         Ok((Arc::clone(&own.prepared), start))
