@@ -21,4 +21,6 @@ mod rules;
 #[cfg(test)]
 mod scripts;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
 mod specs;

@@ -36,3 +36,4 @@ mod searches;
 mod secrets;
 mod servers;
 mod shell;
+mod started;
