@@ -116,8 +116,7 @@ fn typed(fields: &mut Fields<'_>) -> Result<(Instance, AnswerKey), Error> {
         statement,
     };
     let answer = AnswerKey {
-        patch: fields.take_text(patch_names.fix)?,
-        start_patch: fields.take_text(patch_names.start)?,
+        patch: fields.take_text(patch_names)?,
         test_patch: fields.take_text(&["test_patch"])?,
         hints: fields.take_text(&["hints_text", "hints"])?,
         fail_to_pass: fields.take_list(&["FAIL_TO_PASS", "fail_to_pass"])?,

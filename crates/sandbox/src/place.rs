@@ -13,6 +13,7 @@ pub mod terminal;
 pub(crate) mod tree;
 
 use std::collections::HashSet;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,6 +229,22 @@ pub trait Archives: Send + Sync {
     /// # Errors
     /// `Refused` when there is no such directory, `Disk` when it is full, `Lost` when the engine does not take it.
     fn put<'a>(&'a self, at: &'a str, archive: Archive) -> BoxFuture<'a, Result<(), Error>>;
+    /// Extracts an archive of `length` bytes in the existing directory `at`, in place of the file or directory `name` there, by the place's own programs
+    /// and as its own user, as long as nothing else has run there: cheaper by far than [`Self::put`]. `false` where that is not possible; what it wrote
+    /// by then is to be written again.
+    ///
+    /// # Errors
+    /// `Lost` when the place is of no more use.
+    fn unpack<'a>(
+        &'a self,
+        at: &'a str,
+        name: &'a str,
+        length: u64,
+        archive: Archive,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        let _ = (at, name, length, archive);
+        Box::pin(std::future::ready(Ok(false)))
+    }
     /// The file or directory `at`, with everything below it. The first component of every name is its own name, links are not followed.
     ///
     /// # Errors
@@ -376,6 +393,11 @@ pub trait Place: Send + Sync {
     /// A directory on the host on whose disk its files are, where that can be told and [`Self::files`] does not.
     fn disk(&self) -> Option<PathBuf> {
         None
+    }
+    /// The repository's directory, opened where this machine sees it while the place is up, so that its files can be looked at without an engine that
+    /// [`Self::files`] needs. `None` where it cannot be seen, or might not be the same.
+    fn view<'a>(&'a self) -> BoxFuture<'a, Option<OwnedFd>> {
+        Box::pin(std::future::ready(None))
     }
     /// A directory on the host that belongs to this place alone, lives as long as it does, and is never visible inside.
     fn private_directory(&self) -> PathBuf;

@@ -5,7 +5,6 @@ pub(crate) mod archive;
 mod base;
 mod baseline;
 mod bundle;
-mod change;
 mod checkout;
 mod diff;
 mod fuzzy;
@@ -30,10 +29,9 @@ use tokio::sync::Semaphore;
 
 use crate::error::Error;
 
-pub use change::StartChange;
 pub use diff::{Omission, WorkspaceDiff};
 pub use inside::{Fallback, ImageRepositories, Origin};
-pub use prepare::{Prepared, check, prepare, prepare_changed, prepare_unpacked};
+pub use prepare::{Prepared, check, prepare, prepare_unpacked};
 pub use proof::{PatchParts, PatchProof};
 pub use seal::{BaseCommit, ImageState, LeftOut, SealRecord};
 pub use source::Source;
@@ -41,7 +39,7 @@ pub use unpacked::Unpacked;
 
 pub(crate) use apply::apply;
 pub(crate) use checkout::{Start, checkout};
-pub(crate) use diff::diff;
+pub(crate) use diff::{diff, diff_of};
 pub(crate) use inside::{Inside, Packer, Started, start};
 pub(crate) use proof::prove;
 pub(crate) use snapshot::Owner;

@@ -17,7 +17,7 @@ use crate::network::{self, Attempt, Gateway, Outside};
 use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
 use crate::repository::{
     self, Inside, Origin, PatchParts, PatchProof, Prepared, SealRecord, Start, Started,
-    WorkspaceDiff,
+    WorkspaceDiff, Worktree,
 };
 use crate::shell::{Captured, End, GRACE, RunOptions, Shell};
 use crate::space;
@@ -92,13 +92,13 @@ impl Sandbox {
         spec: SandboxSpec,
     ) -> Result<Self, Error> {
         let agent = Shell::of(Arc::clone(&place));
-        // The shell starts while the files are written; it runs nothing before the first command.
-        let (start, opened) = tokio::join!(fill_workspace(place.as_ref(), &spec), agent.open());
-        let ((prepared, start), ()) = (start?, opened?);
+        // Before the shell: what it takes the place of can write the files.
+        let (prepared, start) = fill_workspace(place.as_ref(), &spec).await?;
+        agent.open().await?;
         if let Files::Archive(archives) = place.files() {
-            let inside = Inside::new(place.as_ref(), archives);
-            inside.tidy(&agent, &start).await;
-            inside.complete(&agent, &start).await?;
+            Inside::new(place.as_ref(), archives)
+                .tidy(&agent, &start)
+                .await;
         }
         let contained = backend.capabilities().network_isolation;
         let (applied, gateway) = connect(&place, &agent, &spec.place.network, contained).await?;
@@ -336,6 +336,46 @@ impl Sandbox {
     pub async fn prove(&self, parts: PatchParts) -> Result<PatchProof, Error> {
         let prepared = Arc::clone(&self.prepared);
         repository::work(move || repository::prove(&prepared, &parts)).await
+    }
+
+    /// Ends what runs in the sandbox and compares the repository with its sealed start. The next command opens a new shell.
+    ///
+    /// # Errors
+    /// As [`Self::diff`]. That something still runs after `deadline` is no error: it is told in the log.
+    pub async fn last_diff(&self, deadline: Duration) -> Result<WorkspaceDiff, Error> {
+        self.close_gateway().await;
+        if let Ok(Some(view)) = timeout(deadline, self.quiet_view()).await
+            && let Some(diff) = self.diff_of(view).await
+        {
+            return Ok(diff);
+        }
+        if let Err(error) = self.stop_processes(deadline).await {
+            tracing::warn!(sandbox = self.id().0, %error, "something still runs in a sandbox whose diff is taken");
+        }
+        self.diff().await
+    }
+
+    /// The workspace as this machine sees it, once everything that ran in the sandbox is ended; `None` where that cannot be.
+    async fn quiet_view(&self) -> Option<Worktree> {
+        if !self.start.is_seen_whole() || !self.agent.clear().await {
+            return None;
+        }
+        self.place.view().await.map(Worktree::of)
+    }
+
+    /// The diff of an opened workspace; `None` where it cannot be read.
+    async fn diff_of(&self, view: Worktree) -> Option<WorkspaceDiff> {
+        let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
+        let workdir = self.workdir().to_owned();
+        let diff =
+            repository::work(move || repository::diff_of(&prepared, &start, &view, &workdir));
+        match diff.await {
+            Ok(diff) => Some(diff),
+            Err(error) => {
+                tracing::debug!(sandbox = self.id().0, %error, "the workspace is read by the engine instead");
+                None
+            }
+        }
     }
 
     /// Puts a patch on the workspace: as it is, else by three-way merge, else with fuzz.

@@ -5,7 +5,6 @@
 
 mod context;
 mod lines;
-mod pattern;
 mod registry;
 mod result;
 mod suites;

@@ -21,6 +21,4 @@ mod rules;
 #[cfg(test)]
 mod scripts;
 #[cfg(test)]
-mod shapes;
-#[cfg(test)]
 mod specs;

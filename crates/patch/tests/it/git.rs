@@ -121,7 +121,7 @@ impl Repository {
     }
 
     /// The last commit as a patch.
-    pub(crate) fn last(&self, options: &[&str]) -> Vec<u8> {
+    fn last(&self, options: &[&str]) -> Vec<u8> {
         self.run(
             &[
                 &[

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::{Catalog, Check, Settings};
 use dataset::Row;
 use patch::PathClasses;
+use sandbox::SandboxSpec;
 use sandbox::place::{Backend, Labels, PlaceSpec};
-use sandbox::repository::{Origin, StartChange};
-use sandbox::{Sandbox, SandboxSpec};
+use sandbox::repository::Origin;
 use schema::{AttemptKey, FailureKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -167,7 +166,7 @@ impl Context {
         let place = self.place(entry, labels);
         self.prepare(entry, &place, reports).await?;
         let _turn = permit(turn).await?;
-        let origin = self.origin(entry, purpose).await?;
+        let origin = self.origin(entry).await?;
         let spec = SandboxSpec {
             place,
             repository: origin,
@@ -232,12 +231,11 @@ impl Context {
     }
 
     /// Where the repository of the entry's sandboxes comes from.
-    async fn origin(&self, entry: &Entry, purpose: Purpose) -> Result<Origin, Failure> {
+    async fn origin(&self, entry: &Entry) -> Result<Origin, Failure> {
         let base = entry.row.instance.base_commit.as_deref();
-        let change = start_change(&entry.row, purpose).map(Arc::new);
         if brings_repositories(self.backend(entry).as_ref()) {
             let path = entry.repository.as_deref();
-            return Ok(self.repositories.in_image(path, base, change));
+            return Ok(self.repositories.in_image(path, base));
         }
         let Some(path) = &entry.repository else {
             return Err(Failure {
@@ -245,9 +243,7 @@ impl Context {
                 message: format!("{} has no repository", entry.row.instance.id),
             });
         };
-        Ok(Origin::Host(
-            self.repositories.get(path, base, change).await?,
-        ))
+        Ok(Origin::Host(self.repositories.get(path, base).await?))
     }
 
     /// Where sandboxes of the entry stand.
@@ -339,20 +335,6 @@ pub(crate) fn started_with(init: &str, text: &str) -> String {
     format!("{init}\n{text}")
 }
 
-/// What is done to the row's repository before anybody works in it. Whoever solves gets it without the tests that must turn, as the dataset's own
-/// environments are.
-fn start_change(row: &Row, purpose: Purpose) -> Option<StartChange> {
-    let patch = row.answer.start_patch.as_ref()?;
-    let removed = match purpose {
-        Purpose::Solve => grade::withheld_tests(&row.answer),
-        Purpose::Grade => Vec::new(),
-    };
-    Some(StartChange {
-        patch: patch.clone().into_bytes(),
-        removed,
-    })
-}
-
 /// Whether sandboxes of a backend may have a repository of their own.
 pub fn brings_repositories(backend: &dyn Backend) -> bool {
     backend.capabilities().has_images()
@@ -364,9 +346,4 @@ pub(crate) async fn permit(semaphore: &Semaphore) -> Result<SemaphorePermit<'_>,
         kind: FailureKind::Internal,
         message: closed.to_string(),
     })
-}
-
-/// Ends everything in a sandbox before its files are compared or it is thrown away.
-pub(crate) async fn quiet(sandbox: &Sandbox, limit: Duration) -> Result<(), Failure> {
-    sandbox.stop_processes(limit).await.map_err(Failure::from)
 }

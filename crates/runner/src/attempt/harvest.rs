@@ -9,7 +9,6 @@ use sandbox::repository::{PatchParts, WorkspaceDiff};
 use schema::journal::{EmptyReason, OnBase, PatchSummary};
 use schema::{FailureKind, Outcome, StopReason};
 
-use super::context::quiet;
 use super::failure::Failure;
 use crate::error::chain;
 use crate::store::{AttemptDirectory, atomic};
@@ -44,13 +43,6 @@ pub struct Harvest {
 /// # Errors
 /// When the sandbox is gone or the diff cannot be taken: that is never an empty patch.
 pub async fn harvest(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest, Failure> {
-    if let Err(failure) = quiet(sandbox, QUIET_LIMIT).await {
-        tracing::warn!(
-            sandbox = sandbox.id().0,
-            error = failure.message,
-            "something still runs in a sandbox whose diff is taken"
-        );
-    }
     let taken = tokio::time::timeout(DIFF_LIMIT, take(sandbox, classes));
     taken.await.map_err(|_| Failure {
         kind: FailureKind::EnvironmentLost,
@@ -60,7 +52,7 @@ pub async fn harvest(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest
 
 /// Takes the diff, splits it, and sees that what is handed on applies.
 async fn take(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest, Failure> {
-    let diff = sandbox.diff().await?;
+    let diff = sandbox.last_diff(QUIET_LIMIT).await?;
     let omissions = omissions(&diff);
     if diff.full.is_empty() {
         return Ok(Harvest {

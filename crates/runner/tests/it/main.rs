@@ -36,4 +36,3 @@ mod searches;
 mod secrets;
 mod servers;
 mod shell;
-mod started;

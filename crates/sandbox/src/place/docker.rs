@@ -26,6 +26,7 @@ mod labels;
 mod leftovers;
 mod limits;
 mod living;
+mod main_process;
 mod memory;
 mod podman;
 mod progress;
@@ -36,6 +37,7 @@ mod remove;
 mod state;
 mod stuck;
 mod sweeps;
+mod view;
 mod visit;
 
 use std::collections::{HashMap, HashSet};
@@ -310,6 +312,7 @@ impl Docker {
     ) -> Result<Arc<Container>, Error> {
         let workdir = spec.workdir.as_deref().or(image.workdir.as_deref());
         let workdir = workdir.unwrap_or(WORKDIR).to_owned();
+        limits::keeps_work(spec, &workdir)?;
         let (plan, number) = self.create(spec, image, id, &workdir, until).await?;
         let up = container::bring_up(&self.engine, &id.0, until).await;
         let (main, report) =

@@ -42,6 +42,11 @@ impl Baseline {
         }
     }
 
+    /// Whether anything is known of the inside of a submodule's directory.
+    pub(super) fn has_submodules(&self) -> bool {
+        !self.submodules.is_empty()
+    }
+
     /// Whether a path that differs from the start commit holds what it held at the start.
     pub(super) fn has(&self, path: &[u8], mode: u32, id: Oid) -> bool {
         matches!(self.differing.get(path), Some(Some(known)) if *known == (mode, id))

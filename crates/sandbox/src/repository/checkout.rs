@@ -10,6 +10,7 @@ use std::sync::Arc;
 use git2::{Index, IndexEntry, IndexTime, Odb};
 
 use super::baseline::Baseline;
+use super::inside::ImageRepository;
 use super::odb::disk;
 use super::prepare::{Prepared, Tracked, mode};
 use super::seal::SealRecord;
@@ -31,10 +32,8 @@ pub(crate) struct Start {
     pub(super) stamps: Vec<Stamp>,
     /// How the workspace differed from the start commit even then.
     pub(super) baseline: Arc<Baseline>,
-    /// Directories in it that held other repositories, and are empty now.
-    pub(super) emptied: Vec<Vec<u8>>,
-    /// Files of an image that a change of the start commit takes away, and that still lie there.
-    pub(super) to_remove: Vec<Vec<u8>>,
+    /// The image's repository that it was made of: it is kept as long as anybody uses it.
+    pub(super) image: Option<Arc<ImageRepository>>,
 }
 
 impl Start {
@@ -44,9 +43,20 @@ impl Start {
             seal,
             stamps: Vec::new(),
             baseline,
-            emptied: Vec::new(),
-            to_remove: Vec::new(),
+            image: None,
         }
+    }
+
+    /// Whether looking at names, modes and contents tells all that differs: what else is in a submodule's directory is known by what an archive says.
+    pub(crate) fn is_seen_whole(&self) -> bool {
+        !self.baseline.has_submodules()
+    }
+
+    /// Directories in it that held other repositories, and are empty now.
+    pub(super) fn emptied(&self) -> &[Vec<u8>] {
+        self.image
+            .as_ref()
+            .map_or(&[], |image| image.submodules.as_slice())
     }
 }
 

@@ -3,7 +3,6 @@
 //! Nothing of the agent's repository is read: not its objects, index, configuration, attributes or hooks. The workspace's bytes are put into a tree in
 //! memory as they are, and that tree is compared with the start commit's.
 
-use std::io;
 use std::path::Path;
 
 use git2::{
@@ -42,10 +41,20 @@ pub(crate) fn diff(
     workdir: &Path,
 ) -> Result<WorkspaceDiff, Error> {
     let place = workdir.display().to_string();
-    let lost = |error: io::Error| lost(&place, prepared, error.into());
-    let tree = Worktree::open(workdir).map_err(lost)?;
-    let found = survey(prepared, start, &tree, Want::Contents).map_err(lost)?;
-    patch_of(prepared, found, &place)
+    let tree = Worktree::open(workdir).map_err(|error| lost(&place, prepared, error.into()))?;
+    diff_of(prepared, start, &tree, &place)
+}
+
+/// Compares an opened workspace, which is known as `place`, with its start. Blocks.
+pub(crate) fn diff_of(
+    prepared: &Prepared,
+    start: &Start,
+    tree: &Worktree,
+    place: &str,
+) -> Result<WorkspaceDiff, Error> {
+    let found = survey(prepared, start, tree, Want::Contents)
+        .map_err(|error| lost(place, prepared, error.into()))?;
+    patch_of(prepared, found, place)
 }
 
 fn lost(place: &str, prepared: &Prepared, error: Cause) -> Error {

@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::place::{Archive, Archives, Place};
 use crate::shell::Shell;
 
+pub(crate) use image::ImageRepository;
 pub use image::{Fallback, ImageRepositories};
 pub(crate) use pack_in::Packer;
 pub use start::Origin;
@@ -62,6 +63,14 @@ impl<'a> Inside<'a> {
         let (_, found) = self
             .look(prepared, start, Keep::Differing, Want::Contents)
             .await?;
+        self.patch_of(prepared, found).await
+    }
+
+    async fn patch_of(
+        &self,
+        prepared: &Arc<Prepared>,
+        found: Survey,
+    ) -> Result<WorkspaceDiff, Error> {
         let (prepared, place) = (Arc::clone(prepared), self.place.workdir().to_owned());
         work(move || patch_of(&prepared, found, &place)).await
     }
@@ -101,18 +110,13 @@ impl<'a> Inside<'a> {
 
     /// Takes away what a start left that the workspace's git would stumble over. What matters is gone already: failing is no harm.
     pub(crate) async fn tidy(&self, shell: &Shell, start: &Start) {
-        if start.emptied.is_empty() {
+        if start.emptied().is_empty() {
             return;
         }
-        let removed = remove::directories(self.place, shell, &start.emptied).await;
+        let removed = remove::directories(self.place, shell, start.emptied()).await;
         if let Err(error) = removed {
             tracing::warn!(sandbox = self.place.id().0, %error, "empty directories of submodules' repositories stay");
         }
-    }
-
-    /// Takes away the files that a change of the start commit removes: before this the workspace is not what the start says.
-    pub(crate) async fn complete(&self, shell: &Shell, start: &Start) -> Result<(), Error> {
-        remove::files_alone(self.place, shell, &start.to_remove).await
     }
 
     /// Writes files into the workspace, as its owner's.
@@ -174,18 +178,7 @@ impl<'a> Inside<'a> {
     ) -> Result<(Snapshot, Survey), Error> {
         for _ in 0..READINGS {
             let archive = self.workspace().await?;
-            let (prepared, start) = (Arc::clone(prepared), Arc::clone(start));
-            let (at, private) = (self.place.workdir().to_owned(), self.private.clone());
-            let lost = move |error: crate::error::Cause| Error::lost(format!("read {at}"), error);
-            let (snapshot, found) = work(move || {
-                let reader = Reader::new(&prepared.files, &start.baseline, keep, &private)
-                    .map_err(|error| lost(error.into()))?;
-                let snapshot = fill(reader, archive).map_err(|error| lost(error.into()))?;
-                let found = survey(&prepared, &start, &snapshot, want)
-                    .map_err(|error| lost(error.into()))?;
-                Ok((snapshot, found))
-            })
-            .await?;
+            let (snapshot, found) = self.read(archive, prepared, start, keep, want).await?;
             match snapshot.lacking() {
                 None => return Ok((snapshot, found)),
                 Some(paths) => keep = Keep::Only(paths),
@@ -197,14 +190,38 @@ impl<'a> Inside<'a> {
         ))
     }
 
+    /// What differs in an archive of the workspace.
+    async fn read(
+        &self,
+        archive: Option<Archive>,
+        prepared: &Arc<Prepared>,
+        start: &Arc<Start>,
+        keep: Keep,
+        want: Want,
+    ) -> Result<(Snapshot, Survey), Error> {
+        let (prepared, start) = (Arc::clone(prepared), Arc::clone(start));
+        let (at, private) = (self.place.workdir().to_owned(), self.private.clone());
+        let archive = archive.map(SyncIoBridge::new);
+        let lost = move |error: crate::error::Cause| Error::lost(format!("read {at}"), error);
+        work(move || {
+            let reader = Reader::new(&prepared.files, &start.baseline, keep, &private)
+                .map_err(|error| lost(error.into()))?;
+            let snapshot = fill(reader, archive).map_err(|error| lost(error.into()))?;
+            let found =
+                survey(&prepared, &start, &snapshot, want).map_err(|error| lost(error.into()))?;
+            Ok((snapshot, found))
+        })
+        .await
+    }
+
     /// The workspace's archive; `None` when the agent removed it.
-    async fn workspace(&self) -> Result<Option<SyncIoBridge<Archive>>, Error> {
+    async fn workspace(&self) -> Result<Option<Archive>, Error> {
         self.get(self.place.workdir()).await
     }
 
-    async fn get(&self, at: &str) -> Result<Option<SyncIoBridge<Archive>>, Error> {
+    async fn get(&self, at: &str) -> Result<Option<Archive>, Error> {
         match self.archives.get(at).await {
-            Ok(archive) => Ok(Some(SyncIoBridge::new(archive))),
+            Ok(archive) => Ok(Some(archive)),
             Err(Error::Refused(_)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::capture::Capture;
 use super::conversation::{Answer, Conversation, GRACE};
 use super::patience::Patience;
+use super::renewal::clear;
 use super::room::{self, Room};
-use super::upkeep::{News, Slot, Upkeep, Work};
+use super::upkeep::{Slot, Upkeep, Work};
 use super::{Captured, End, Means, RunOptions, absent, once};
 use crate::error::Error;
 use crate::place::Place;
@@ -85,6 +86,16 @@ impl Shell {
         slot.connection = None;
         slot.busy = None;
         slot.news = None;
+    }
+
+    /// Ends everything in a place with processes of its own but what ends them; whether that was done. The next command opens a new shell.
+    pub(crate) async fn clear(&self) -> bool {
+        let mut slot = self.slot.lock().await;
+        let Some(connection) = slot.connection.take() else {
+            return false;
+        };
+        slot.busy = None;
+        clear(&self.upkeep.means, connection.spared).await
     }
 
     /// Runs text and returns what it printed. When the future is dropped, the command is ended before the next one starts. Where no shell starts any
@@ -211,19 +222,15 @@ impl Shell {
 
     /// Waits for the shell, which is started where it is not there; how the command ends that has no time for that.
     async fn had(&self, patience: Patience<'_>, mut want: Want) -> Result<Result<Had, Error>, End> {
-        let asked = Instant::now();
         let mut told = None;
         loop {
             let lock = Arc::clone(&self.slot).lock_owned();
             let mut slot = patience.wait(lock).await?;
             match slot.news.take() {
-                None => {}
-                Some(News { note: Ok(note), .. }) => told = note.or(told),
-                // What failed before may work by now.
-                Some(News { at, note: Err(_) }) if want == Want::Shell && at < asked => {}
-                Some(News {
-                    note: Err(error), ..
-                }) => return Ok(Err(error)),
+                Some(Ok(note)) => told = note.or(told),
+                Some(Err(error)) if want == Want::News => return Ok(Err(error)),
+                // Of a command before, which had no time for it: things may have changed.
+                Some(Err(_)) | None => {}
             }
             if slot.is_at_rest() || want == Want::News && slot.absent.is_some() {
                 return Ok(Ok((slot, told)));

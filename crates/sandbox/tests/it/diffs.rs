@@ -387,13 +387,19 @@ async fn holds(kind: BackendKind, table: &[(&str, &str, bool)]) {
         let (owned, _) = ask(&sandbox, "ls $HOME/owned 2>/dev/null").await;
         assert_eq!(owned, "", "{kind:?} {name}");
         assert!(diff.omissions.is_empty(), "{name}: {:?}", diff.omissions);
-        let model = check_model(&ground, &source, &sandbox, (diff.full, &end), name).await;
+        let full = diff.full.clone();
+        let model = check_model(&ground, &source, &sandbox, (full, &end), name).await;
         assert_eq!(
             model.is_empty(),
             *empty,
             "{name}: {}",
             String::from_utf8_lossy(&model)
         );
+        // However it is taken.
+        let limit = std::time::Duration::from_secs(30);
+        let last = sandbox.last_diff(limit).await.unwrap();
+        assert_eq!(text(&last.full), text(&diff.full), "{kind:?} {name}");
+        assert_eq!(last, diff, "{kind:?} {name}");
         remove(&sandbox).await;
     }
 }

@@ -117,30 +117,11 @@ async fn a_kill_for_memory_is_told_to_the_model() {
     remove(&sandbox).await;
 }
 
-/// A runner, which ends with its test.
-struct Runner(Child);
-
-impl Drop for Runner {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-impl Runner {
-    /// Starts one, and waits until its sandbox is there.
-    fn start(command: &mut Command) -> Self {
-        let mut runner = Self(command.stdout(Stdio::piped()).spawn().unwrap());
-        let mut said = String::new();
-        let mut lines = BufReader::new(runner.0.stdout.take().unwrap());
-        while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
-        assert!(said.ends_with("ready\n"), "{said}");
-        runner
-    }
-
-    fn kill(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn wait_until_ready(child: &mut Child) {
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
+    assert!(said.ends_with("ready\n"), "{said}");
 }
 
 #[tokio::test]
@@ -150,14 +131,16 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
     };
     let ground = Ground::new();
     repository(ground.path());
-    let mut runner = Runner::start(
-        Command::new(TRIAL)
-            .arg(format!("docker:{image}"))
-            .arg(ground.root())
-            .arg(ground.path().join("source"))
-            .arg("sleep 1000 & echo started"),
-    );
-    let owner = format!("label=patchmill.owner.pid={}", runner.0.id());
+    let mut child = Command::new(TRIAL)
+        .arg(format!("docker:{image}"))
+        .arg(ground.root())
+        .arg(ground.path().join("source"))
+        .arg("sleep 1000 & echo started")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until_ready(&mut child);
+    let owner = format!("label=patchmill.owner.pid={}", child.id());
     let list = |state: &str| {
         let state = format!("status={state}");
         docker(&[
@@ -177,7 +160,8 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
     let engine = settled.await.unwrap();
     let orphans = engine.backend.orphans().await.unwrap();
     assert!(!orphans.iter().any(|orphan| orphan.id.0 == container));
-    runner.kill();
+    child.kill().unwrap();
+    child.wait().unwrap();
     // Nobody holds its input any more.
     eventually("the container ends", || list("exited") == container).await;
     let orphans = engine.backend.orphans().await.unwrap();
@@ -210,15 +194,17 @@ async fn a_runner_whose_process_cannot_be_seen_keeps_what_it_has() {
     }
     let ground = Ground::new();
     repository(ground.path());
-    let mut runner = Runner::start(
-        Command::new("unshare")
-            .args(apart)
-            .arg(TRIAL)
-            .arg(format!("docker:{image}"))
-            .arg(ground.root())
-            .arg(ground.path().join("source"))
-            .arg("echo started"),
-    );
+    let mut child = Command::new("unshare")
+        .args(apart)
+        .arg(TRIAL)
+        .arg(format!("docker:{image}"))
+        .arg(ground.root())
+        .arg(ground.path().join("source"))
+        .arg("echo started")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until_ready(&mut child);
     let of_root = format!("label=patchmill.owner.root={}", ground.root().display());
     let list = |state: &str| {
         let state = format!("status={state}");
@@ -238,9 +224,44 @@ async fn a_runner_whose_process_cannot_be_seen_keeps_what_it_has() {
         orphans.iter().any(mine)
     };
     assert!(!is_left().await);
-    runner.kill();
+    child.kill().unwrap();
+    child.wait().unwrap();
     eventually("the container ends", || list("exited") == container).await;
     // Its runner may be starting it again at this moment, for all that can be seen.
     assert!(!is_left().await);
     docker(&["rm", "--force", &container]);
+}
+
+#[tokio::test]
+async fn nothing_of_the_agents_runs_while_the_last_diff_is_taken() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    let ground = Ground::new();
+    let sandbox = start(&engine, &ground, Limits::default()).await;
+    run(&sandbox, "echo work >work").await;
+    let restless = "setsid sh -c 'trap \"\" TERM; while :; do echo x >busy; rm busy; done' </dev/null >/dev/null 2>&1 &";
+    run(&sandbox, restless).await;
+    let diff = sandbox.last_diff(LIMIT).await.unwrap();
+    let full = String::from_utf8(diff.full).unwrap();
+    assert!(full.contains("+work"), "{full}");
+    let look = "rm -f busy; sleep 0.2; ls busy 2>/dev/null; echo over";
+    assert_eq!(ask(&sandbox, look).await.0, "over\n");
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn work_cannot_be_in_memory_that_no_archive_reaches() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    let mut spec = engine.spec();
+    spec.rights.temporary = Some(64 << 20);
+    spec.workdir = Some("/tmp/work".to_owned());
+    let refused = engine.backend.start(&spec, LIMIT).await.map(|_| ());
+    let error = refused.unwrap_err().to_string();
+    assert!(
+        error.contains("/tmp/work") && error.contains("--tmpfs"),
+        "{error}"
+    );
 }

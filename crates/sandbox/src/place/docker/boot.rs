@@ -67,8 +67,14 @@ impl Report {
     }
 }
 
+/// The bytes that make the main process run shell text.
+pub(super) fn program(text: &str) -> Vec<u8> {
+    let lines = text.bytes().filter(|&byte| byte == b'\n').count();
+    format!("{lines}\n{text}").into_bytes()
+}
+
 /// The bytes that make the main process run `arguments` in its place.
-pub(super) fn program(arguments: &[String], directory: Option<&str>) -> Vec<u8> {
+pub(super) fn successor(arguments: &[String], directory: Option<&str>) -> Vec<u8> {
     let mut text = String::new();
     if let Some(directory) = directory {
         text.push_str("cd -- ");
@@ -81,8 +87,7 @@ pub(super) fn program(arguments: &[String], directory: Option<&str>) -> Vec<u8> 
         text.push_str(&quoted(argument));
     }
     text.push_str(" 2>&1\n");
-    let lines = text.bytes().filter(|&byte| byte == b'\n').count();
-    format!("{lines}\n{text}").into_bytes()
+    program(&text)
 }
 
 #[cfg(test)]
@@ -104,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_program_counts_its_lines() {
-        let program = program(&["sh".to_owned(), "it's\ntwo".to_owned()], Some("/a b"));
+        let program = successor(&["sh".to_owned(), "it's\ntwo".to_owned()], Some("/a b"));
         assert_eq!(
             String::from_utf8(program).unwrap(),
             "2\ncd -- '/a b' && exec 'sh' 'it'\\''s\ntwo' 2>&1\n"

@@ -1,4 +1,4 @@
-# The main process of every container: says who it is and what network it sees, reads a program from its input, and becomes it.
+# The main process of every container: says who it is and what network it sees, and runs programs from its input until one takes its place.
 # Built-ins only: the image may hold nothing else.
 # Inherited from the engine it may be a billion, which some old programs walk through at each start. An engine without privileges cannot set it.
 ulimit -S -n 65536 2>/dev/null
@@ -13,7 +13,7 @@ m=0
 [ "$k" = lo ] || m=$((m + 1))
 done </proc/net/if_inet6
 echo "patchmill $u $g $n $m"
-IFS= read -r n || exit 0
+while IFS= read -r n; do
 p=
 while [ "$n" -gt 0 ]; do
 IFS= read -r l || exit 0
@@ -22,3 +22,4 @@ p="$p$l
 n=$((n - 1))
 done
 eval "$p"
+done

@@ -1,5 +1,6 @@
 //! One container as a place.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,25 +10,24 @@ use bollard::Docker;
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, KillContainerOptions, StartContainerOptions,
 };
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
-use tokio::io::AsyncWriteExt;
 use tokio::sync::Mutex;
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::boot::{self, Report};
+use super::boot::Report;
 use super::call;
-use super::channel::{self, Frames, Held, Input, Output, Sink};
+use super::channel::{self, Frames, Held};
 use super::exec::{self, Entry, NotStarted};
+use super::main_process::Main;
 use super::memory::{Heard, Kills};
 use super::sweeps::Sweeps;
-use super::{archive, state, stuck};
+use super::{archive, state, stuck, view};
 use crate::error::Error;
 use crate::limits::Applied;
 use crate::place::{
-    Archive, Archives, Channel, Ended, Files, Launch, Place, PlaceId, PlaceState, Processes,
+    Archive, Archives, Channel, Files, Launch, Place, PlaceId, PlaceState, Processes,
 };
 
 /// Where the agent's shell keeps its state: every container has this directory, open to every user and outside of the image's files.
@@ -39,12 +39,6 @@ const LOOK: Duration = Duration::from_millis(20);
 const NOTICE: u32 = 25;
 /// Most bytes that a main process may say before it is there: what else it says is not ours.
 const GREETING: usize = 64 << 10;
-
-/// The streams of a main process that has said who it is, and waits for its program.
-pub(super) struct Main {
-    frames: Frames,
-    sink: Sink,
-}
 
 /// One container.
 pub(super) struct Container {
@@ -134,10 +128,7 @@ pub(super) async fn bring_up(
             .position(|&byte| byte == b'\n')
             .and_then(|end| Report::parse(&String::from_utf8_lossy(&said[..end])));
         if let Some(report) = line {
-            let main = Main {
-                frames,
-                sink: attached.input,
-            };
+            let main = Main::new(frames, attached.input);
             return Ok((main, report));
         }
         if said.len() > GREETING {
@@ -194,31 +185,6 @@ fn other_machine() -> NotUp {
     }
 }
 
-impl Main {
-    /// Makes the main process the launched program.
-    async fn become_program(
-        mut self,
-        launch: &Launch,
-        held: Arc<Held>,
-        guard: Box<dyn Send + Sync>,
-    ) -> std::io::Result<Channel> {
-        let program = boot::program(&launch.arguments, launch.directory.as_deref());
-        self.sink.write_all(&program).await?;
-        self.sink.flush().await?;
-        let (output, heard) = Output::new(self.frames, Bytes::new(), &Bytes::new(), true);
-        Ok(Channel {
-            input: Box::new(Input::held(self.sink, held)),
-            output: Box::new(output),
-            ended: Box::pin(async move {
-                let _ = heard.await;
-                Ended { code: None }
-            }),
-            keeper: None,
-            guard,
-        })
-    }
-}
-
 impl Container {
     fn name(&self) -> &str {
         &self.id.0
@@ -257,6 +223,30 @@ impl Container {
             Ok(Err(not_started)) => Err(self.explain(not_started, operation()).await),
             Err(panic) => Err(Error::lost(operation(), panic)),
         }
+    }
+
+    /// Extracts an archive by the main process, as long as it is nobody's; `false` where it did not or could not.
+    async fn unpack_by_main(
+        &self,
+        at: &str,
+        name: &str,
+        length: u64,
+        archive: Archive,
+    ) -> Result<bool, Error> {
+        let mut slot = self.main.lock().await;
+        let Some(mut main) = slot.take() else {
+            return Ok(false);
+        };
+        // One whose answer is not waited for is of no more use: it does not go back.
+        let unpacked = main
+            .unpack(at, name, length, archive)
+            .await
+            .map_err(|error| {
+                let operation = format!("put files into {at} in the sandbox {}", self.name());
+                Error::lost(operation, error)
+            })?;
+        *slot = Some(main);
+        Ok(unpacked)
     }
 
     /// Starts a program. Who stops waiting does not stop the engine: what is half-way in comes in, and is ended then.
@@ -356,6 +346,16 @@ impl Archives for Container {
         Box::pin(archive::put(&self.docker, self.name(), at, archive))
     }
 
+    fn unpack<'a>(
+        &'a self,
+        at: &'a str,
+        name: &'a str,
+        length: u64,
+        archive: Archive,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(self.unpack_by_main(at, name, length, archive))
+    }
+
     fn get<'a>(&'a self, at: &'a str) -> BoxFuture<'a, Result<Archive, Error>> {
         Box::pin(archive::get(&self.docker, self.name(), at))
     }
@@ -400,6 +400,10 @@ impl Place for Container {
 
     fn disk(&self) -> Option<PathBuf> {
         self.disk.clone()
+    }
+
+    fn view<'a>(&'a self) -> BoxFuture<'a, Option<OwnedFd>> {
+        Box::pin(view::open(&self.docker, self.name(), &self.workdir))
     }
 
     fn private_directory(&self) -> PathBuf {

@@ -1,15 +1,18 @@
 //! What a container may use, as the engine is told.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use bollard::models::{HostConfig, ResourcesUlimits};
 
 use crate::error::Error;
 use crate::limits::{Limit, Limits};
-use crate::place::Capabilities;
+use crate::place::{Capabilities, PlaceSpec};
 
 /// Shared memory where nothing asks for less, in bytes: the engine's own default.
 const SHARED_MEMORY: u64 = 64 << 20;
+/// The directory that can be had in memory.
+const TEMPORARY: &str = "/tmp";
 const NANO: f64 = 1e9;
 
 /// Limits of one container.
@@ -136,7 +139,7 @@ impl Plan {
         host.shm_size = Some(number(self.shared_memory));
         host.tmpfs = self.temporary.map(|bytes| {
             let options = format!("rw,nosuid,nodev,exec,mode=1777,size={bytes}");
-            HashMap::from([(String::from("/tmp"), options)])
+            HashMap::from([(String::from(TEMPORARY), options)])
         });
         let mut bounds = vec![bound("core", 0)];
         bounds.extend(self.file_size.map(|bytes| bound("fsize", number(bytes))));
@@ -158,6 +161,18 @@ fn cannot(name: &str) -> Error {
             "this Docker engine cannot limit {name}: drop the limit, or accept it as best effort"
         ),
     }
+}
+
+/// Refuses a repository in files that are in memory: an engine's archives do not reach them, and its work would be lost with its processes.
+pub(super) fn keeps_work(spec: &PlaceSpec, workdir: &str) -> Result<(), Error> {
+    if spec.rights.temporary.is_none() || !Path::new(workdir).starts_with(TEMPORARY) {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        message: format!(
+            "the repository's directory {workdir} would be in memory by `--tmpfs`: leave that out, or name another directory (the row's `workdir`)"
+        ),
+    })
 }
 
 #[cfg(test)]

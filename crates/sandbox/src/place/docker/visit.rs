@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use tokio_util::io::StreamReader;
 
-use super::container::{self, Main};
+use super::container;
+use super::main_process::Main;
 use super::{Docker, call};
 use crate::error::Error;
 use crate::place::terminal::{Resize, Size, Terminal, Visit, shell};

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use tokio_util::io::SyncIoBridge;
+
 use super::{BUFFER, Inside};
 use crate::error::{Cause, Error};
 use crate::repository::archive::{self, ArchiveError, Entry, EntryKind};
@@ -112,6 +114,7 @@ impl Inside<'_> {
             return Ok(None);
         };
         let (at, directory) = (at.to_owned(), directory.to_owned());
+        let archive = SyncIoBridge::new(archive);
         work(move || {
             let mut taker = Taker {
                 directory,

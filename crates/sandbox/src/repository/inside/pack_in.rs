@@ -17,6 +17,9 @@ const TRUST: &str = "[core]\n\tcheckStat = minimal\n\ttrustctime = false\n";
 /// Seconds that the files are older than the index, so that git need not look into them.
 const SETTLED: u64 = 10;
 
+/// Where a repository is in its workspace.
+pub(super) const REPOSITORY: &str = ".git";
+
 /// Longest name that a header holds.
 const NAME: usize = 100;
 
@@ -165,7 +168,12 @@ impl<W: Write> Packer<W> {
 
     /// The sealed repository without its index, in place of any other.
     pub(super) fn repository(&mut self, prepared: &Prepared) -> io::Result<()> {
-        self.emptied(b".git")?;
+        self.emptied(REPOSITORY.as_bytes())?;
+        self.sealed(prepared)
+    }
+
+    /// What is in the sealed repository, without its index.
+    fn sealed(&mut self, prepared: &Prepared) -> io::Result<()> {
         for name in DIRECTORIES {
             self.directory(&git(name))?;
         }
@@ -184,6 +192,12 @@ impl<W: Write> Packer<W> {
             self.entry(header, &path, b"", &mut file)?;
         }
         Ok(())
+    }
+
+    /// The sealed repository without its index, where none is.
+    pub(super) fn first_repository(&mut self, prepared: &Prepared) -> io::Result<()> {
+        self.directory(REPOSITORY.as_bytes())?;
+        self.sealed(prepared)
     }
 
     /// The index of the sealed repository.

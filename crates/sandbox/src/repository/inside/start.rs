@@ -1,16 +1,18 @@
 //! The repository of a fresh place: the image's own, sealed, or one from the host.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 use std::sync::Arc;
+
+use tokio_util::io::SyncIoBridge;
 
 use super::image::{Fallback, ImageRepositories, ImageRepository};
 use super::index::index;
-use super::pack_in::{Packer, settled};
-use super::{Inside, Keep, Want};
+use super::pack_in::{Packer, REPOSITORY, settled};
+use super::{BUFFER, Inside, Keep, Want};
 use crate::error::Error;
 use crate::repository::archive::{self, EntryKind};
 use crate::repository::baseline::Baseline;
-use crate::repository::change::StartChange;
 use crate::repository::checkout::{DIRECTORIES, Start};
 use crate::repository::prepare::Prepared;
 use crate::repository::seal::SealRecord;
@@ -29,8 +31,6 @@ pub enum Origin {
         repositories: Arc<ImageRepositories>,
         /// Commit that the row says it is at: only whether it is there is of interest.
         base_commit: Option<String>,
-        /// What is done to it before anybody works in it.
-        change: Option<Arc<StartChange>>,
         /// What is put in where the image has none.
         fallback: Option<Fallback>,
     },
@@ -50,10 +50,9 @@ pub(crate) async fn start(
         Origin::Image {
             repositories,
             base_commit,
-            change,
             fallback,
         } => {
-            let own = repositories.get(inside, image, base_commit.as_deref(), change.as_ref());
+            let own = repositories.get(inside, image, base_commit.as_deref());
             if let Some(own) = own.await? {
                 return inside.put_back(&own).await;
             }
@@ -73,38 +72,56 @@ pub(crate) async fn start(
 impl Inside<'_> {
     /// Puts the sealed repository in the place of the image's own.
     async fn put_back(&self, own: &Arc<ImageRepository>) -> Result<Started, Error> {
-        let sealed = Arc::clone(own);
-        self.put(self.place.workdir(), move |writer| {
-            let mut packer = Packer::new(writer, sealed.owner);
-            packer.repository(&sealed.prepared)?;
-            packer.index(&sealed.index)?;
-            for path in &sealed.submodules {
-                packer.emptied(path)?;
-            }
-            for step in &sealed.steps {
-                if let Some((mode, content)) = &step.now {
-                    packer.parents(&step.path, |directory| {
-                        sealed.new_directories.contains(directory)
-                    })?;
-                    packer.tracked(&step.path, *mode, content)?;
+        if !self.unpacked(own).await? {
+            let sealed = Arc::clone(own);
+            self.put(self.place.workdir(), move |writer| {
+                let mut packer = Packer::new(writer, sealed.owner);
+                packer.repository(&sealed.prepared)?;
+                packer.index(&sealed.index)?;
+                for path in &sealed.submodules {
+                    packer.emptied(path)?;
                 }
-            }
-            packer.finish()
-        })
-        .await?;
+                packer.finish()
+            })
+            .await?;
+        }
         for path in &own.elsewhere {
             self.empty(path, own.owner).await?;
         }
         let verified = own.verified.get_or_try_init(|| async {
             Ok::<_, Error>(own.prepared.verified && self.is_sealed(&own.prepared).await?)
         });
-        let gone = own.steps.iter().filter(|step| step.now.is_none());
         let start = Start {
-            emptied: own.submodules.clone(),
-            to_remove: gone.map(|step| step.path.clone()).collect(),
+            image: Some(Arc::clone(own)),
             ..Start::new(own.seal(*verified.await?), Arc::clone(&own.baseline))
         };
         Ok((Arc::clone(&own.prepared), start))
+    }
+
+    /// The same by the image's own programs, where they are there and may; whether it was done.
+    async fn unpacked(&self, own: &Arc<ImageRepository>) -> Result<bool, Error> {
+        if !own.submodules.is_empty() || own.owner != Owner::of(self.place) {
+            return Ok(false);
+        }
+        let sealed = Arc::clone(own);
+        let measured = work(move || {
+            let mut bytes = Bytes(0);
+            own_repository(&sealed, &mut bytes)
+                .map(|()| bytes.0)
+                .map_err(|error| Error::start("measure the sealed repository", error))
+        });
+        let length = measured.await?;
+        let (near, far) = tokio::io::duplex(BUFFER);
+        let (sealed, near) = (Arc::clone(own), SyncIoBridge::new(near));
+        let writing = tokio::task::spawn_blocking(move || own_repository(&sealed, near));
+        let at = self.place.workdir();
+        let unpacked = self
+            .archives
+            .unpack(at, REPOSITORY, length, Box::new(far))
+            .await?;
+        // Where nobody read it, it was not written to its end.
+        let written = matches!(writing.await, Ok(Ok(())));
+        Ok(unpacked && written)
     }
 
     /// Takes everything out of a directory of the place.
@@ -148,11 +165,11 @@ impl Inside<'_> {
             let modified = settled();
             let sizes = packer
                 .checkout(&sealed, modified)
-                .map_err(std::io::Error::other)?;
+                .map_err(io::Error::other)?;
             let index = index(&sealed, &private, |at, _| {
                 sizes.get(at).map(|&size| (size, modified))
             });
-            packer.index(&index.map_err(std::io::Error::other)?)?;
+            packer.index(&index.map_err(io::Error::other)?)?;
             packer.finish()
         })
         .await?;
@@ -177,7 +194,7 @@ impl Inside<'_> {
         let Some(archive) = self.get(&at).await? else {
             return Ok(false);
         };
-        let prepared = Arc::clone(prepared);
+        let (prepared, archive) = (Arc::clone(prepared), SyncIoBridge::new(archive));
         work(move || {
             let packs = prepared.objects_directory().join("pack");
             let mut expected: HashMap<Vec<u8>, u64> = HashMap::new();
@@ -207,6 +224,28 @@ impl Inside<'_> {
             Ok(sealed && expected.is_empty())
         })
         .await
+    }
+}
+
+/// Writes an image's sealed repository where none is.
+fn own_repository(own: &ImageRepository, writer: impl Write) -> io::Result<()> {
+    let mut packer = Packer::new(writer, own.owner);
+    packer.first_repository(&own.prepared)?;
+    packer.index(&own.index)?;
+    packer.finish()
+}
+
+/// How many bytes were written.
+struct Bytes(u64);
+
+impl Write for &mut Bytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
