@@ -399,6 +399,10 @@ pub trait Place: Send + Sync {
     fn view<'a>(&'a self) -> BoxFuture<'a, Option<OwnedFd>> {
         Box::pin(std::future::ready(None))
     }
+    /// Whether writes seem to succeed when that disk is full, and what was written is lost.
+    fn loses_writes(&self) -> bool {
+        false
+    }
     /// A directory on the host that belongs to this place alone, lives as long as it does, and is never visible inside.
     fn private_directory(&self) -> PathBuf;
     /// Held while a program is on its way in, where stopping everything inside would stop that too, and with it the engine. `None` where nothing

@@ -233,8 +233,20 @@ impl Sandbox {
         })
     }
 
+    /// Where a full disk tells nobody who writes, nothing that was done on it counts.
+    fn not_silently_full(&self) -> Result<(), Error> {
+        let disk = self.place.disk().filter(|_| self.place.loses_writes());
+        if disk.is_some_and(|disk| space::is_full(&disk)) {
+            return Err(Error::Disk {
+                operation: format!("write in the sandbox {}", self.place.id().0),
+            });
+        }
+        Ok(())
+    }
+
     /// A command that failed because the disk is full says nothing of who ran it.
     fn not_out_of_space(&self, captured: Captured) -> Result<Captured, Error> {
+        self.not_silently_full()?;
         if captured.end == End::Exited(0) {
             return Ok(captured);
         }
@@ -322,9 +334,11 @@ impl Sandbox {
                 repository::work(move || repository::diff(&prepared, &start, &workdir)).await
             }
             Files::Archive(archives) => {
-                Inside::new(self.place.as_ref(), archives)
+                let diff = Inside::new(self.place.as_ref(), archives)
                     .diff(&self.prepared, &self.start)
-                    .await
+                    .await?;
+                self.not_silently_full()?;
+                Ok(diff)
             }
         }
     }
@@ -347,6 +361,7 @@ impl Sandbox {
         if let Ok(Some(view)) = timeout(deadline, self.quiet_view()).await
             && let Some(diff) = self.diff_of(view).await
         {
+            self.not_silently_full()?;
             return Ok(diff);
         }
         if let Err(error) = self.stop_processes(deadline).await {

@@ -50,6 +50,7 @@ pub(super) struct Container {
     pub(super) private: PathBuf,
     /// The engine's directory, where it is on this machine.
     pub(super) disk: Option<PathBuf>,
+    pub(super) loses_writes: bool,
     pub(super) applied: Applied,
     pub(super) main: Mutex<Option<Main>>,
     pub(super) held: Arc<Held>,
@@ -404,6 +405,10 @@ impl Place for Container {
 
     fn view<'a>(&'a self) -> BoxFuture<'a, Option<OwnedFd>> {
         Box::pin(view::open(&self.docker, self.name(), &self.workdir))
+    }
+
+    fn loses_writes(&self) -> bool {
+        self.loses_writes
     }
 
     fn private_directory(&self) -> PathBuf {
