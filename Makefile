@@ -35,7 +35,7 @@ test:
 	then $(CARGO) nextest run --locked --workspace; \
 	else $(CARGO) test --locked --workspace; fi
 
-# The runner's own cost against floors measured in the same run, and what sealing may cost.
+# The runner's own cost against floors measured in the same run, and what sealing may cost. Fails where a bar is missed.
 bench:
 	$(CARGO) build --locked --release --package runner
 	$(CARGO) build --locked --release --package sandbox --example round_trips

@@ -22,7 +22,7 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use super::image::{Image, Images, Source};
 use super::progress::Pulls;
 use super::registries::Registries;
-use super::{Pull, REGISTRY_WAIT, call, connect, credentials, pulls};
+use super::{Pull, REGISTRY_WAIT, call, connect, credentials, podman, pulls};
 use crate::error::Error;
 
 /// How long the engine may take to list what it has.
@@ -160,7 +160,7 @@ impl Shelf {
 
     async fn in_use(&self) -> Result<HashSet<String>, Error> {
         let options = ListContainersOptionsBuilder::default().all(true).build();
-        let containers = call::within(LIST, self.docker.list_containers(Some(options)))
+        let containers = call::within(LIST, podman::containers(&self.docker, &options))
             .await
             .map_err(|failure| failure.losing("list the containers"))?;
         let images = containers.into_iter().filter_map(|one| one.image_id);

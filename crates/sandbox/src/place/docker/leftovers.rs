@@ -12,7 +12,7 @@ use bollard::query_parameters::{
 use jiff::{SignedDuration, Timestamp};
 
 use super::labels::Runner;
-use super::{Docker, call, labels};
+use super::{Docker, call, labels, podman};
 use crate::error::Error;
 use crate::place::{KeptPlace, Leftover, Place, PlaceId, directory};
 
@@ -78,7 +78,7 @@ impl Docker {
             .all(true)
             .filters(&labels::filter())
             .build();
-        let found = call::within(LIST, self.engine.list_containers(Some(options)))
+        let found = call::within(LIST, podman::containers(&self.engine, &options))
             .await
             .map_err(|failure| failure.losing(LOOK))?;
         let mut abandoned = Vec::new();

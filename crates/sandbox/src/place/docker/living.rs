@@ -10,7 +10,7 @@ use bollard::query_parameters::ListContainersOptionsBuilder;
 
 use super::call::{self, Failure};
 use super::container::Container;
-use super::labels;
+use super::{labels, podman};
 use crate::place::PlaceId;
 
 /// How long the engine may take to list this process's containers.
@@ -77,7 +77,7 @@ impl Living {
         let options = ListContainersOptionsBuilder::default()
             .filters(&labels::own_filter())
             .build();
-        let found = call::within(LIST, self.docker.list_containers(Some(options))).await?;
+        let found = call::within(LIST, podman::containers(&self.docker, &options)).await?;
         Ok(found.into_iter().filter_map(|one| one.id).collect())
     }
 }

@@ -7,8 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bollard::models::{SystemInfo, SystemVersion};
+use bollard::errors::Error as Answer;
+use bollard::models::{ContainerSummary, SystemInfo, SystemVersion};
+use bollard::query_parameters::ListContainersOptions;
 use bollard::{API_DEFAULT_VERSION, Docker};
+use tokio::time::sleep;
 
 use super::address::Address;
 use super::call::{self, Failure};
@@ -98,6 +101,26 @@ pub(super) fn storage(info: &SystemInfo) -> Option<PathBuf> {
     let root = PathBuf::from(info.docker_root_dir.as_ref()?);
     let here = info.name.as_deref() == Some(labels::host().as_str());
     (address().starts_with("unix://") && here && root.is_dir()).then_some(root)
+}
+
+/// A state that Docker does not have, as an error about it names it, and how long after it the list is asked for again.
+const STOPPED: &str = "`stopped`";
+const LATER: Duration = Duration::from_millis(100);
+
+/// The engine's containers. One whose process has just ended is in a state of Podman's own for a moment, in which the whole list cannot be read: it is asked for
+/// until that is over. The caller sets the deadline.
+pub(super) async fn containers(
+    engine: &Docker,
+    options: &ListContainersOptions,
+) -> Result<Vec<ContainerSummary>, Answer> {
+    loop {
+        match engine.list_containers(Some(options.clone())).await {
+            Err(Answer::JsonDataError { message, .. }) if message.contains(STOPPED) => {
+                sleep(LATER).await;
+            }
+            listed => return listed,
+        }
+    }
 }
 
 /// The version of Podman's service, where one answers; else why none does, in a line.
