@@ -2,7 +2,7 @@
 //!
 //! [`FakeServer`] is an HTTP server that misbehaves as told; [`StrictChat`] is a chat-completions server that refuses what
 //! the real service refuses and answers from a script. [`docker_image`] names real container images and builds them where needed;
-//! [`PrivateEngine`] is a real engine of a test's own, to be killed and started again, [`Registry`] a real registry of images.
+//! [`PrivateEngine`] is a real engine of a test's own, to be killed and started again, [`Registry`] a real registry of images. [`conformance`] finds real files of other tools.
 #![expect(
     clippy::expect_used,
     reason = "a fake that cannot do its work should fail the test that uses it"
@@ -11,6 +11,7 @@
 pub mod answer;
 mod apptainer;
 mod bridge;
+mod conformance;
 mod containers;
 mod engine;
 pub mod hub;
@@ -24,6 +25,7 @@ pub mod strict_chat;
 
 pub use answer::Answer;
 pub use apptainer::{apptainer, apptainer_file, apptainer_image};
+pub use conformance::{Pair, conformance, pairs};
 pub use containers::remove_containers;
 pub use engine::{EngineOptions, PrivateEngine};
 pub use images::docker_image;

@@ -8,15 +8,7 @@ use serde_json::Value;
 
 /// Directory of the published rows, `None` (said loudly) when it is not there.
 pub(crate) fn instances() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let found = ["../shared", "shared"]
-        .map(|shared| root.join(shared).join("conformance/instances"))
-        .into_iter()
-        .find(|path| path.is_dir());
-    if found.is_none() {
-        eprintln!("SKIPPED: no ../shared/conformance/instances beside the checkout");
-    }
-    found
+    testkit::conformance().map(|directory| directory.join("instances"))
 }
 
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {

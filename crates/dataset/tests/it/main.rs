@@ -1,10 +1,6 @@
 //! Datasets as files: what is read from them, and what is said about broken ones.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test fails by panicking and says loudly what it skips"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[cfg(feature = "parquet")]
 mod columns;

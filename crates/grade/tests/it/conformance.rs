@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use grade::{Context, Evidence, Reading, log, official, official::TestsStatus, parser, verdict};
 use schema::grading::{
@@ -11,75 +11,36 @@ use schema::grading::{
 use schema::instance::InstanceId;
 use serde_json::Value;
 
-/// The parser of each project's logs.
-const PARSERS: &[(&str, &str)] = &[
-    ("astropy__", "astropy"),
-    ("django__", "django"),
-    ("matplotlib__", "matplotlib"),
-    ("mwaskom__", "seaborn"),
-    ("pallets__", "flask"),
-    ("psf__", "requests"),
-    ("pydata__", "xarray"),
-    ("pylint-dev__", "pylint"),
-    ("pytest-dev__", "pytest"),
-    ("scikit-learn__", "scikit"),
-    ("sphinx-doc__", "sphinx"),
-    ("sympy__", "sympy"),
-];
-
-fn directory() -> Option<PathBuf> {
-    let directory = std::env::var_os("PATCHMILL_CONFORMANCE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
-        PathBuf::from,
-    );
-    if directory.is_dir() {
-        return Some(directory);
-    }
-    eprintln!("SKIPPED: no conformance data at {}", directory.display());
-    None
-}
-
 /// A log, and what the official harness made of it.
 struct Pair {
-    name: String,
-    parser: &'static str,
+    told: testkit::Pair,
     log: Vec<u8>,
-    /// The report of the instance.
-    report: Value,
-    /// The map of each generation.
+    /// The map of each generation, where there is one.
     maps: Vec<(Harness, BTreeMap<String, String>)>,
 }
 
 impl Pair {
-    fn read(directory: &Path, parser: &'static str, maps: &[(Harness, &str)]) -> Self {
-        let log = ["eval.log", "test_output.txt"]
-            .into_iter()
-            .find_map(|name| fs::read(directory.join(name)).ok())
-            .unwrap();
-        let report: Value =
-            serde_json::from_slice(&fs::read(directory.join("report.json")).unwrap()).unwrap();
-        let maps = maps.iter().filter_map(|(harness, name)| {
-            let text = fs::read(directory.join(name)).ok()?;
-            Some((*harness, serde_json::from_slice(&text).unwrap()))
+    fn read(told: testkit::Pair) -> Self {
+        // SWE-smith has one map, whatever the generation.
+        let names = if told.smith {
+            ["status-map.json"; 2]
+        } else {
+            ["status-map.4.1.0.json", "status-map.5.0.2.json"]
+        };
+        let harnesses = [Harness::V4, Harness::V5].into_iter();
+        let maps = harnesses.zip(names).filter_map(|(harness, name)| {
+            let text = fs::read(told.directory.join(name)).ok()?;
+            Some((harness, serde_json::from_slice(&text).unwrap()))
         });
         Self {
-            name: directory
-                .file_name()
-                .unwrap()
-                .to_string_lossy()
-                .into_owned(),
-            parser,
-            log,
             maps: maps.collect(),
-            report: match report.get("resolved") {
-                Some(_) => report,
-                None => report.as_object().unwrap().values().next().unwrap().clone(),
-            },
+            log: fs::read(&told.log).unwrap(),
+            told,
         }
     }
 
     fn tests_status(&self) -> TestsStatus {
-        serde_json::from_value(self.report["tests_status"].clone()).unwrap()
+        serde_json::from_value(self.told.report["tests_status"].clone()).unwrap()
     }
 
     /// The verdict on the log, the tests expected that the report knows.
@@ -87,7 +48,7 @@ impl Pair {
         let status = self.tests_status();
         let expected = |tally: &TestTally| [tally.success.clone(), tally.failure.clone()].concat();
         let spec = GradingSpec {
-            log_parser: self.parser.to_owned(),
+            log_parser: self.told.parser.clone(),
             fail_to_pass: expected(&status.fail_to_pass),
             pass_to_pass: expected(&status.pass_to_pass),
             eval_type: EvalType::PassAndFail,
@@ -105,47 +66,10 @@ impl Pair {
     }
 }
 
-/// Directories below one that hold a report.
-fn directories(parent: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(parent).unwrap();
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("report.json").is_file())
-        .collect();
-    found.sort();
-    assert!(!found.is_empty(), "{}", parent.display());
-    found
-}
-
 fn pairs(directory: &Path) -> Vec<Pair> {
-    let logs = directory.join("eval-logs");
-    let both = [
-        (Harness::V4, "status-map.4.1.0.json"),
-        (Harness::V5, "status-map.5.0.2.json"),
-    ];
-    let harness = ["v1-gold", "v2-official"].into_iter();
-    let mut pairs: Vec<Pair> = harness
-        .flat_map(|folder| directories(&logs.join(folder)))
-        .map(|path| {
-            let name = path.file_name().unwrap().to_string_lossy();
-            let known = PARSERS.iter().find(|(start, _)| name.starts_with(start));
-            Pair::read(&path, known.unwrap().1, &both)
-        })
-        .collect();
-    for pair in &pairs {
-        assert_eq!(pair.maps.len(), 2, "{}", pair.name);
-    }
-    // SWE-smith has one map, whatever the generation.
-    let smith = [
-        (Harness::V4, "status-map.json"),
-        (Harness::V5, "status-map.json"),
-    ];
-    let smiths = directories(&logs.join("v2-swesmith")).into_iter();
-    pairs.extend(
-        smiths
-            .filter(|path| path.join("status-map.json").is_file())
-            .map(|path| Pair::read(&path, "swe_smith", &smith)),
-    );
+    let pairs = testkit::pairs(directory).into_iter();
+    let pairs: Vec<Pair> = pairs.map(Pair::read).collect();
+    assert!(!pairs.is_empty(), "{}", directory.display());
     pairs
 }
 
@@ -156,7 +80,7 @@ fn map(pair: &Pair, harness: Harness) -> BTreeMap<String, String> {
         ..Context::default()
     };
     let parts = log::read_official(&pair.log);
-    let reading = Reading::new(&parts, parser(pair.parser).unwrap(), &context);
+    let reading = Reading::new(&parts, parser(&pair.told.parser).unwrap(), &context);
     let map = reading.map();
     map.iter()
         .map(|(name, word)| (name.to_owned(), word.to_string()))
@@ -165,12 +89,14 @@ fn map(pair: &Pair, harness: Harness) -> BTreeMap<String, String> {
 
 #[test]
 fn logs_are_read_as_the_official_parsers_read_them() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
     let mut tests = 0;
     for pair in pairs(&directory) {
         for (harness, theirs) in &pair.maps {
             let ours = map(&pair, *harness);
-            pretty_assertions::assert_eq!(&ours, theirs, "{} {harness:?}", pair.name);
+            pretty_assertions::assert_eq!(&ours, theirs, "{} {harness:?}", pair.told.name);
             tests += theirs.len();
         }
     }
@@ -180,13 +106,15 @@ fn logs_are_read_as_the_official_parsers_read_them() {
 
 #[test]
 fn verdicts_are_the_official_ones() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
     for pair in pairs(&directory) {
         let expected = pair.tests_status();
         for harness in [Harness::V4, Harness::V5] {
-            let name = format!("{} {harness:?}", pair.name);
+            let name = format!("{} {harness:?}", pair.told.name);
             let verdict = pair.judge(harness);
-            let marked = pair.parser == "swe_smith";
+            let marked = pair.told.smith;
             let shape = if marked {
                 LogShape::Marked
             } else {
@@ -203,7 +131,7 @@ fn verdicts_are_the_official_ones() {
             );
             assert_eq!(
                 Some(verdict.official_resolved),
-                pair.report["resolved"].as_bool(),
+                pair.told.report["resolved"].as_bool(),
                 "{name}"
             );
             assert_eq!(verdict.tamper_reason, None, "{name}");
@@ -219,9 +147,75 @@ fn verdicts_are_the_official_ones() {
     }
 }
 
+/// What SWE-smith's own validation makes of the logs with the bug and without it.
+#[test]
+fn logs_of_a_validation_give_the_lists_of_its_report() {
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
+    let folder = directory.join("eval-logs/v2-swesmith/validation-pandas-pr_53652");
+    let read = |name: &str| {
+        let parts = log::read_official(&fs::read(folder.join(name)).unwrap());
+        let reading = Reading::new(&parts, parser("swe_smith").unwrap(), &Context::default());
+        let passed = |word: &grade::Word<'_>| word.to_string() == "PASSED";
+        let tests = reading.map();
+        tests
+            .iter()
+            .map(|(name, word)| (name.to_owned(), passed(word)))
+            .collect::<BTreeMap<String, bool>>()
+    };
+    // There the patch brings the bug in: what is called gold is the state with it.
+    let (before, after) = (read("test_output.txt"), read("test_output_pre_gold.txt"));
+    let report: Value =
+        serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap();
+    for (list, passed_before) in [("FAIL_TO_PASS", false), ("PASS_TO_PASS", true)] {
+        let mut expected: Vec<String> = serde_json::from_value(report[list].clone()).unwrap();
+        expected.sort();
+        let passes = after.iter().filter(|(_, passed)| **passed);
+        let ours: Vec<&String> = passes
+            .filter(|(name, _)| before.get(*name).copied().unwrap_or(false) == passed_before)
+            .map(|(name, _)| name)
+            .collect();
+        assert!(!ours.is_empty());
+        pretty_assertions::assert_eq!(ours, expected.iter().collect::<Vec<_>>(), "{list}");
+    }
+}
+
+/// Logs of SWE-smith that have no report: every test that the framework's own lines show is found.
+#[test]
+fn logs_without_a_report_are_read_whole() {
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
+    let folder = directory.join("eval-logs/v2-swesmith/log-only");
+    for (name, parser_name, result) in [
+        (
+            "gin-gonic__gin.3c12d2a8.lm_rewrite__4pb48n1g.txt",
+            "gotest",
+            r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(",
+        ),
+        (
+            "django-money__django-money.835c1ab8.combine_file__7znr0kum.txt",
+            "swe_smith",
+            r"^\S+::\S+\s+(PASSED|FAILED|ERROR|SKIPPED|XFAIL) ",
+        ),
+    ] {
+        let text = fs::read(folder.join(name)).unwrap();
+        let parts = log::read_official(&text);
+        let reading = Reading::new(&parts, parser(parser_name).unwrap(), &Context::default());
+        let result = regex::Regex::new(result).unwrap();
+        let shown = String::from_utf8_lossy(&text);
+        let lines = shown.lines().filter(|line| result.is_match(line)).count();
+        assert!(lines > 100, "{name}");
+        assert_eq!(reading.official().len(), lines, "{name}");
+    }
+}
+
 #[test]
 fn go_logs_of_pro_are_read_as_their_own_parser_reads_them() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
     let folder = directory.join("eval-logs/pro");
     let log = fs::read_to_string(folder.join("teleport-gotest-stdout.log")).unwrap();
     let told = fs::read_to_string(folder.join("teleport-gotest-output.json")).unwrap();
@@ -240,7 +234,9 @@ fn go_logs_of_pro_are_read_as_their_own_parser_reads_them() {
 /// Every evaluation script of a real row stays a script that bash can read, with its marks where they were.
 #[test]
 fn real_scripts_are_wrapped() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
     let mut scripts = 0;
     for entry in fs::read_dir(directory.join("instances/multimodal-v5")).unwrap() {
         let text = fs::read(entry.unwrap().path()).unwrap();

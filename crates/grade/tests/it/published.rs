@@ -1,24 +1,11 @@
 //! Rows that other people published, where they lie beside the checkout: each can be graded, or what it lacks is named.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dataset::LoadOptions;
 use grade::{Rules, resolve};
 use schema::grading::Origin;
-
-/// Directory of the published rows, `None` (said loudly) when it is not there.
-fn instances() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let found = ["../shared", "shared"]
-        .map(|shared| root.join(shared).join("conformance/instances"))
-        .into_iter()
-        .find(|path| path.is_dir());
-    if found.is_none() {
-        eprintln!("SKIPPED: no ../shared/conformance/instances beside the checkout");
-    }
-    found
-}
 
 fn rows(path: &Path) -> Vec<dataset::Row> {
     if path.is_dir() {
@@ -73,8 +60,10 @@ fn bash_reads(script: &str, id: &str) {
 
 #[test]
 fn every_published_row_is_resolved_or_its_missing_piece_named() {
-    let Some(directory) = instances() else { return };
-    let all = |name: &str| told(&directory.join(name));
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
+    let all = |name: &str| told(&directory.join("instances").join(name));
     let only = |name: &str, said: &str| {
         let told = all(name);
         assert!(

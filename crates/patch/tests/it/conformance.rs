@@ -27,18 +27,6 @@ const KNOWN_PATCH_EXCEPTIONS: &[(&str, &str)] = &[(
     "SWE-bench Pro counts only the test files that it runs as tests, and leaves their data in the known patch",
 )];
 
-fn directory() -> Option<PathBuf> {
-    let directory = std::env::var_os("PATCHMILL_CONFORMANCE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
-        PathBuf::from,
-    );
-    if directory.is_dir() {
-        return Some(directory);
-    }
-    eprintln!("SKIPPED: no conformance data at {}", directory.display());
-    None
-}
-
 /// All rows of all JSON and JSONL files below a directory, with the file they are from.
 fn rows(directory: &Path) -> Vec<(PathBuf, Value)> {
     let mut rows = Vec::new();
@@ -97,7 +85,9 @@ fn classed(patch: &Patch) -> impl Iterator<Item = (String, PathClass)> {
 
 #[test]
 fn known_patches_hold_no_tests_and_test_patches_nothing_else() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
     let mut problems = Vec::new();
     let (mut known_files, mut test_files) = (0, 0);
     for (_, row) in rows(&directory.join("instances")) {
@@ -129,7 +119,9 @@ fn known_patches_hold_no_tests_and_test_patches_nothing_else() {
 /// What git can read, we read the same. What it refuses we may read: patches whose last line lost its end.
 #[test]
 fn predictions_are_read_as_git_reads_them() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
     let mut problems = Vec::new();
     let (mut patches, mut refused, mut lenient) = (0, 0, 0);
     for (file, row) in rows(&directory.join("predictions")) {

@@ -158,3 +158,50 @@ fn what_is_wrong_is_named() {
     let said = place.run(&["grade", "--test-output", "log.txt"]);
     assert!(said.err.contains("--instance"), "{}", said.err);
 }
+
+/// Real logs of the official harness, where they lie beside the checkout: what it made of them is printed.
+#[test]
+fn real_logs_get_their_official_reports() {
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
+    let pairs = testkit::pairs(&directory);
+    assert!(!pairs.is_empty());
+    for pair in pairs {
+        let place = Place::new();
+        let tests = &pair.report["tests_status"];
+        let expected = |list: &str| {
+            let names = |kind: &str| tests[list][kind].as_array().unwrap().clone();
+            Value::from([names("success"), names("failure")].concat())
+        };
+        let row = json!({
+            "instance_id": pair.name,
+            "FAIL_TO_PASS": expected("FAIL_TO_PASS"),
+            "PASS_TO_PASS": expected("PASS_TO_PASS"),
+        });
+        place.write("row.json", row.to_string());
+        for harness in ["4", "5"] {
+            let said = place.run(&[
+                "grade",
+                "--test-output",
+                pair.log.to_str().unwrap(),
+                "--instance",
+                "row.json",
+                "--log-parser",
+                &pair.parser,
+                "--harness",
+                harness,
+                "--format",
+                "json",
+            ]);
+            assert_eq!(said.code, 0, "{}: {}", pair.name, said.all());
+            let report: Value = serde_json::from_str(&said.out).unwrap();
+            let report = &report[&pair.name];
+            for list in ["FAIL_TO_PASS", "PASS_TO_PASS"] {
+                let ours = &report["tests_status"][list];
+                assert_eq!(*ours, tests[list], "{} {harness}", pair.name);
+            }
+            assert_eq!(report["resolved"], pair.report["resolved"], "{}", pair.name);
+        }
+    }
+}
