@@ -37,6 +37,11 @@ impl<'a> Word<'a> {
             Self::Other(_) => None,
         }
     }
+
+    /// Whether it is a word for a test that passed, or failed as expected.
+    pub fn passed(&self) -> bool {
+        matches!(self, Self::Status(TestStatus::Passed | TestStatus::Xfail))
+    }
 }
 
 impl From<TestStatus> for Word<'_> {

@@ -1,6 +1,6 @@
 //! Predictions against the dataset: none for an unknown instance, one for each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use schema::{InstanceId, Prediction};
 
@@ -62,8 +62,7 @@ pub fn matched(
             model_patch: patch.into_owned(),
         });
     }
-    let has: std::collections::HashSet<&InstanceId> =
-        predictions.iter().map(|one| &one.instance_id).collect();
+    let has: HashSet<&InstanceId> = predictions.iter().map(|one| &one.instance_id).collect();
     let missing: Vec<InstanceId> = ids.iter().filter(|id| !has.contains(id)).cloned().collect();
     if !missing.is_empty() {
         findings.insert(Finding::Missing, missing);
@@ -76,7 +75,7 @@ pub fn matched(
 /// # Errors
 /// One is for another instance.
 pub fn check_known(given: &[Given], ids: &[InstanceId]) -> Result<(), Error> {
-    let known: std::collections::HashSet<&InstanceId> = ids.iter().collect();
+    let known: HashSet<&InstanceId> = ids.iter().collect();
     let unknown: Vec<&Given> = given
         .iter()
         .filter(|one| !known.contains(&one.id))
@@ -114,6 +113,7 @@ fn single<'a>(
     let mut places: HashMap<&InstanceId, usize> = HashMap::new();
     let mut single: Vec<&Given> = Vec::new();
     let mut differ = Vec::new();
+    let mut repeated = HashSet::new();
     for one in given {
         let Some(&place) = places.get(&one.id) else {
             places.insert(&one.id, single.len());
@@ -123,19 +123,18 @@ fn single<'a>(
         let Some(first) = single.get_mut(place) else {
             continue;
         };
-        if first.patch != one.patch {
+        if first.patch != one.patch && differ.len() < SHOWN {
             differ.push(format!("`{}` ({}, {})", one.id, first.place, one.place));
         }
         if duplicates == Duplicates::Last {
             *first = one;
         }
-        let repeated = findings.entry(Finding::Repeated).or_default();
-        if !repeated.contains(&one.id) {
-            repeated.push(one.id.clone());
+        if repeated.insert(&one.id) {
+            let ids = findings.entry(Finding::Repeated).or_default();
+            ids.push(one.id.clone());
         }
     }
     if duplicates == Duplicates::Refuse && !differ.is_empty() {
-        differ.truncate(SHOWN);
         return Err(Error::Duplicate { shown: differ });
     }
     Ok(single)
