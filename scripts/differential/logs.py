@@ -1,8 +1,10 @@
 """Makes logs: lines of a family, filled in, joined and mutated. The same seed gives the same logs."""
 
+import json
 import random
+import sys
 
-from seeds import VARIANTS
+from seeds import FAMILIES, VARIANTS
 
 WORDS = ["parse", "Alpha", "beta2", "x", "naïve", "Größe", "測試", "empty", "a-b", "x.y", "É", "test_it", "o'k", "(p)", "[q]", "\u00a0", "z\u2028z", "٣", "🙂"]
 SPACES = [" ", "  ", "\t", "\u00a0", "\u2003", "\x1c", "\x1f", "\x85", "\u2028", "\x0b", "\x0c", "\u200b", "\ufeff"]
@@ -84,3 +86,19 @@ def logs(parser, lines, count, seed):
     for number in range(count):
         instance_id, version = variants[number % len(variants)]
         yield log(source, lines), instance_id, version
+
+
+def lines_of(parser):
+    """The lines that a parser's logs are made of."""
+    return next(lines for lines, names in FAMILIES.values() if parser in names)
+
+
+def main():
+    """Prints the logs for a parser, a JSON list of log, instance id and version a line: `logs.py COUNT SEED PARSER`."""
+    count, seed, parser = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    for case in logs(parser, lines_of(parser), count, seed):
+        print(json.dumps(case))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use schema::grading::{MatchCounts, TestStatus};
 
 use crate::evaluation::Kind;
-use crate::parse::{TestResult, Word};
+use crate::parse::TestResult;
 use crate::reading::Reading;
 use crate::status_map::StatusMap;
 

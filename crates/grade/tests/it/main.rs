@@ -5,11 +5,17 @@ mod conformance;
 #[cfg(test)]
 mod criteria;
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod flow;
 #[cfg(test)]
 mod judging;
 #[cfg(test)]
+mod linear;
+#[cfg(test)]
 mod official_maps;
+#[cfg(test)]
+mod official_verdicts;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -22,3 +28,7 @@ mod rules;
 mod scripts;
 #[cfg(test)]
 mod specs;
+#[cfg(test)]
+mod summaries;
+#[cfg(test)]
+mod tables;
