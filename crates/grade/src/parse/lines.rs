@@ -9,7 +9,30 @@ use super::text::strip;
 
 /// The lines of a log with their numbers, from 1.
 pub(super) fn numbered(log: &str) -> impl Iterator<Item = (usize, &str)> {
-    log.split('\n').enumerate().map(|(at, line)| (at + 1, line))
+    let ends = memchr::memchr_iter(b'\n', log.as_bytes()).chain(std::iter::once(log.len()));
+    let mut start = 0;
+    ends.enumerate().map(move |(at, end)| {
+        let line = log.get(start..end).unwrap_or_default();
+        start = end + 1;
+        (at + 1, line)
+    })
+}
+
+/// Where a part first stands in a line. Lines are so short that preparing a search costs more than the search.
+pub(super) fn find(line: &str, part: &str) -> Option<usize> {
+    let (line, part) = (line.as_bytes(), part.as_bytes());
+    // Spaces are everywhere; what comes after them is not.
+    let key = part.iter().position(|byte| *byte != b' ').unwrap_or(0);
+    memchr::memchr_iter(*part.get(key)?, line).find_map(|at| {
+        let start = at.checked_sub(key)?;
+        line.get(start..)?.starts_with(part).then_some(start)
+    })
+}
+
+/// The parts of a line before and after a part of it.
+pub(super) fn split<'a>(line: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
+    let at = find(line, part)?;
+    Some((line.get(..at)?, line.get(at + part.len()..)?))
 }
 
 /// Reads each line, white space around it taken off, by a rule of its own.
@@ -64,5 +87,26 @@ impl<'a> Places<'a> {
         self.line += memchr::memchr_iter(b'\n', between).count();
         self.at = self.at.max(at);
         self.line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_their_parts() {
+        let lines: Vec<_> = numbered("a\n\nb\n").collect();
+        assert_eq!(lines, [(1, "a"), (2, ""), (3, "b"), (4, "")]);
+        for (line, part) in [
+            ("a :b::c", "::"),
+            ("a  PASSED b", " PASSED "),
+            ("xx  y", "  y"),
+            ("a", "b"),
+            ("", "a"),
+        ] {
+            assert_eq!(find(line, part), line.find(part), "{line:?} {part:?}");
+            assert_eq!(split(line, part), line.split_once(part));
+        }
     }
 }

@@ -44,6 +44,18 @@ pub(super) fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(is_space).filter(|word| !word.is_empty())
 }
 
+/// The first of a text's [`words`], and what follows it.
+pub(super) fn first_word(text: &str) -> Option<(&str, &str)> {
+    let text = strip_start(text);
+    let first = text.bytes().position(may_be_space);
+    let end = match first.and_then(|at| text.as_bytes().get(at)) {
+        Some(0x80..) => text.find(is_space),
+        Some(_) | None => first,
+    };
+    text.split_at_checked(end.unwrap_or(text.len()))
+        .filter(|(word, _)| !word.is_empty())
+}
+
 /// `" ".join(text.split())`, borrowed where that is the text itself.
 pub(super) fn single_spaced(text: &str) -> Cow<'_, str> {
     let text = strip(text);
@@ -182,6 +194,18 @@ mod tests {
         );
         assert_eq!(single_spaced(" a  b\tc "), "a b c");
         assert!(matches!(single_spaced(" a b "), Cow::Borrowed("a b")));
+        for text in [
+            "",
+            " ",
+            "a",
+            " ä\u{1d}b c",
+            "ab\u{2028}c d",
+            "ä",
+            "\u{3000}x y",
+        ] {
+            let first = first_word(text).map(|(word, _)| word);
+            assert_eq!(first, words(text).next(), "{text:?}");
+        }
         assert_eq!(indentation("\u{2003} x"), 2);
     }
 

@@ -9,7 +9,7 @@ use regex::Regex;
 use schema::grading::TestStatus::{self, Error, Failed, Passed, Skipped};
 
 use crate::parse::context::Context;
-use crate::parse::lines::{Places, numbered};
+use crate::parse::lines::{Places, find, numbered, split};
 use crate::parse::result::Parsed;
 use crate::parse::text::{strip, words};
 
@@ -45,13 +45,13 @@ impl<'a> Reader<'a> {
         if self.has_version && line.contains(VERSION) {
             self.found(VERSION, Passed, number);
         }
-        let dots = memchr::memmem::find(line.as_bytes(), b" ... ");
+        let dots = find(line, " ... ");
         let dotted = dots.is_some();
         if let Some(name) = dots.and_then(|at| line.get(..at)) {
             self.previous = Some(name);
         }
         let line = self.read_passed(line, number);
-        if dotted && let Some((name, _)) = line.split_once(" ... skipped") {
+        if dotted && let Some((name, _)) = split(line, " ... skipped") {
             self.found(name, Skipped, number);
         }
         self.read_failed(line, number, (" ... FAIL", "FAIL:"), Failed);

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use schema::grading::Harness;
 
 use crate::parse::context::Context;
-use crate::parse::lines::numbered;
+use crate::parse::lines::{find, numbered};
 use crate::parse::result::{Parsed, Word};
-use crate::parse::text::{is_digit, words};
+use crate::parse::text::{first_word, is_digit};
 
 use super::pytest_names;
 
@@ -72,16 +72,16 @@ pub(super) fn ends_with_status(line: &str) -> bool {
 
 /// The first two words of a line; in one of a failure, the dash before the reason is no word.
 pub(super) fn first_words(line: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-    let mut words = words(line);
-    let (word, name) = (words.next()?, words.next());
+    let (word, rest) = first_word(line)?;
+    let name = first_word(rest).map(|(name, _)| name);
     if line.starts_with("FAILED") {
         // The dash changes something only where it stands before the second word's end.
         let end = name.map_or(line.len(), |name| end_of(line, name));
         let start = line.as_bytes().get(..end + 2).unwrap_or(line.as_bytes());
         if start.windows(3).any(|part| part == b" - ") {
             let line = line.replace(" - ", " ");
-            let mut words = self::words(&line);
-            let (word, name) = (words.next()?, words.next()?);
+            let (word, rest) = first_word(&line)?;
+            let (name, _) = first_word(rest)?;
             return Some((Cow::Owned(word.to_owned()), Cow::Owned(name.to_owned())));
         }
     }
@@ -131,7 +131,7 @@ fn short_option(name: &str) -> Option<String> {
 }
 
 fn numbered_buttons(text: Cow<'_, str>) -> Cow<'_, str> {
-    if !text.contains("MouseButton.") {
+    if find(&text, "MouseButton.").is_none() {
         return text;
     }
     let text = text.replace("MouseButton.LEFT", "1");

@@ -2,6 +2,8 @@
 
 use schema::grading::TestStatus;
 
+use crate::parse::lines::{find, split};
+
 /// The words that pytest has for what a test did.
 const WORDS: &[(&str, TestStatus)] = &[
     ("PASSED", TestStatus::Passed),
@@ -32,7 +34,7 @@ fn status_of(word: &str) -> Option<TestStatus> {
 
 /// `PASSED path::test`, `FAILED path::test - reason`, `ERROR path - reason`, …
 fn summary_line(line: &str) -> Option<(&str, TestStatus)> {
-    let (word, rest) = line.split_once(' ')?;
+    let (word, rest) = split(line, " ")?;
     let status = status_of(word)?;
     let rest = rest.trim();
     let name = match status {
@@ -47,8 +49,8 @@ fn summary_line(line: &str) -> Option<(&str, TestStatus)> {
 
 /// A node's name has a path; `[3] file:12: reason`, `[ 50%]` and prose are none.
 fn is_name(name: &str) -> bool {
-    let is_node = ["::", "/", ".py"].iter().any(|part| name.contains(part));
-    is_node && !name.starts_with('[')
+    let parts = ["::", "/", ".py"];
+    !name.starts_with('[') && parts.iter().any(|part| find(name, part).is_some())
 }
 
 /// The name before its ` - reason`: the first dash outside of the name's brackets.
@@ -110,7 +112,8 @@ fn verbose_line(line: &str) -> Option<(&str, TestStatus)> {
         Some(_) => name.split(" <- ").next().unwrap_or(name),
         None => name,
     };
-    (name.contains("::") && is_name(name) && !name.starts_with(' ')).then_some((name, status))
+    (find(name, "::").is_some() && is_name(name) && !name.starts_with(' '))
+        .then_some((name, status))
 }
 
 /// The line without its `[ 10%]`.
@@ -130,7 +133,7 @@ fn without_parenthesis(line: &str) -> Option<&str> {
     let open = line.strip_suffix(')')?;
     [" SKIPPED (", " XFAIL (", " XPASS ("]
         .iter()
-        .find_map(|start| open.find(start).map(|at| (at, *start)))
+        .find_map(|start| find(open, start).map(|at| (at, *start)))
         .and_then(|(at, start)| line.get(..at + start.len() - 2))
 }
 

@@ -5,9 +5,9 @@
 use schema::grading::{Harness, TestStatus};
 
 use crate::parse::context::Context;
-use crate::parse::lines::numbered;
+use crate::parse::lines::{find, numbered};
 use crate::parse::result::Parsed;
-use crate::parse::text::words;
+use crate::parse::text::first_word;
 
 use super::pytest_names;
 
@@ -24,12 +24,13 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, context: &Context<'_>) -> Parsed
 
 fn read<'a>(line: &'a str, number: usize, context: &Context<'_>, parsed: &mut Parsed<'a>) {
     let failed = line.starts_with("FAILED");
-    let inside = !failed && line.contains(" PASSED ");
+    let inside = !failed && find(line, " PASSED ").is_some();
     if !failed && !inside && !line.starts_with("PASSED") {
         return;
     }
-    let mut words = words(line);
-    let (Some(first), Some(second)) = (words.next(), words.next()) else {
+    let words = first_word(line);
+    let (first, rest) = words.unwrap_or_default();
+    let Some((second, _)) = first_word(rest) else {
         if context.harness == Harness::V4 {
             parsed.breaks_officially(number, "a status word without a name");
         }

@@ -6,7 +6,7 @@
 use schema::grading::TestStatus;
 
 use crate::parse::context::Context;
-use crate::parse::lines::numbered;
+use crate::parse::lines::{find, numbered, split};
 use crate::parse::result::Parsed;
 use crate::parse::suites::Room;
 use crate::parse::text::{strip, words};
@@ -38,10 +38,10 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
 
 /// `____ sympy/core/tests/test_x.py:test_y ____`: what stands between the first and the last space, where it holds `.py:`.
 fn heading(line: &str) -> Option<&str> {
-    memchr::memmem::find(line.as_bytes(), b".py:")?;
-    let (_, after) = line.split_once(' ')?;
+    find(line, ".py:")?;
+    let (_, after) = split(line, " ")?;
     let (name, _) = after.rsplit_once(' ')?;
-    name.contains(".py:").then_some(name)
+    find(name, ".py:").map(|_| name)
 }
 
 fn test(line: &str) -> Option<(&str, TestStatus)> {
@@ -56,7 +56,7 @@ fn test(line: &str) -> Option<(&str, TestStatus)> {
 
 /// `sympy/core/tests/test_x.py[12]`, the heading of a file's tests.
 fn file_of(line: &str) -> Option<&str> {
-    let (file, rest) = line.split_once(".py[")?;
+    let (file, rest) = split(line, ".py[")?;
     let is_path = !file.is_empty() && !file.contains(char::is_whitespace);
     let counted = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     (is_path && counted.len() < rest.len() && counted.starts_with(']'))
