@@ -2,9 +2,11 @@
 
 CARGO ?= cargo
 RUNNER := target/debug/runner
+# Where other people's Python packages are installed, each set in an environment of its own.
+PYTHONS := target/python
 DEMO_SANDBOX ?= auto
 
-.PHONY: demo record-demo images test bench soak check fmt lint docs deny
+.PHONY: demo record-demo images test bench bench-parsers differential hub soak check fmt lint docs deny
 
 # Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo. In containers where
 # `make images` has built the demo's images.
@@ -41,6 +43,30 @@ bench:
 	$(CARGO) build --locked --release --package sandbox --example round_trips
 	python3 scripts/bench/bench.py
 	$(CARGO) run --locked --release --package sandbox --example seal -- check
+	python3 scripts/bench/rows.py
+	$(MAKE) bench-parsers
+
+# Our log parsers against the official ones and on big logs, and that none takes more than linear time. Needs the index of Python's packages, and
+# real logs: PATCHMILL_CONFORMANCE names their directory.
+bench-parsers: $(PYTHONS)/swebench/done
+	$(CARGO) test --locked --release --package grade --test it linear
+	$(CARGO) build --locked --release --package grade --examples
+	$(PYTHONS)/swebench/bin/python scripts/bench/parsers.py $(if $(PATCHMILL_CONFORMANCE),--conformance $(PATCHMILL_CONFORMANCE))
+
+# Asks the official packages for their answers to generated cases, compares ours, and keeps them for the tests.
+differential:
+	scripts/differential/run 2000 a $(PYTHONS)/differential
+
+# The hub's real client on our fake of the hub, and its cache against ours.
+hub: $(PYTHONS)/hub/done
+	$(PYTHONS)/hub/bin/python scripts/check-hub.py
+
+$(PYTHONS)/swebench/done: PACKAGES := swebench==5.0.2
+$(PYTHONS)/hub/done: PACKAGES := huggingface_hub pyarrow
+$(PYTHONS)/%/done:
+	python3 -m venv $(@D)
+	$(@D)/bin/pip install --quiet $(PACKAGES)
+	touch $@
 
 # 300 instances (SOAK_INSTANCES) in containers of an engine that misbehaves; needs root, dockerd, and `make images`. docs/soak.md says what came of it.
 soak:

@@ -20,6 +20,7 @@ use crate::layers::{Options, Origin, Resolved, Table};
 use crate::settings::{Identity, Operation, RunSettings};
 use crate::signals::Signals;
 use crate::store::ledger::Ledger;
+use crate::store::selection::Selection;
 use crate::store::{RunDirectory, RunFile, journal};
 use crate::ui::{self, Printer};
 
@@ -86,7 +87,8 @@ async fn grade_run(
     };
     let rows = rows_of_run(&run, &operation, options, printer).await?;
     let settings = RunSettings::new(target.to_owned(), file.identity, operation, named.secrets);
-    let finish = finish(&settings, &rows, started);
+    let selection = run::selection(&settings, &rows);
+    let finish = finish(&settings, selection, started);
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
     ui::log(printer, &run.root().join("runner.log"));
     let batch = Batch::open_grading(settings, rows, command.only.into()).await?;
@@ -254,10 +256,10 @@ async fn rows_of_run(
     Ok(source::selection(&options.selection)?.apply(rows)?)
 }
 
-fn finish(settings: &RunSettings, rows: &[Row], started: Instant) -> Finish {
+fn finish(settings: &RunSettings, selection: Selection, started: Instant) -> Finish {
     Finish {
         run: RunDirectory::new(&settings.run_directory),
-        selection: run::selection(settings, rows),
+        selection,
         selected: None,
         graded: true,
         started,

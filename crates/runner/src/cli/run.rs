@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use dataset::Row;
 use futures_util::future::join;
+use schema::InstanceId;
 
 use super::arguments::{Once, Run};
 use super::error::Error;
@@ -212,19 +213,21 @@ pub(super) async fn work_through(
 
 /// What is known of the selected rows before anything is done.
 pub(super) fn selection(settings: &RunSettings, rows: &[Row]) -> Selection {
-    let selected = rows.iter().map(|row| {
-        let image = match settings.identity.sandbox {
-            SandboxChoice::Docker
-            | SandboxChoice::Podman
-            | SandboxChoice::Apptainer
-            | SandboxChoice::Auto => image_of(settings, row).ok().flatten(),
-            SandboxChoice::Local | SandboxChoice::Bubblewrap => None,
-        };
-        let selected = Selected {
-            repo: row.instance.repo.clone(),
-            image: image.map(|image| image.name),
-        };
-        (row.instance.id.clone(), selected)
-    });
-    selected.collect()
+    rows.iter().map(|row| selected(settings, row)).collect()
+}
+
+/// What is known of one selected row.
+pub(super) fn selected(settings: &RunSettings, row: &Row) -> (InstanceId, Selected) {
+    let image = match settings.identity.sandbox {
+        SandboxChoice::Docker
+        | SandboxChoice::Podman
+        | SandboxChoice::Apptainer
+        | SandboxChoice::Auto => image_of(settings, row).ok().flatten(),
+        SandboxChoice::Local | SandboxChoice::Bubblewrap => None,
+    };
+    let selected = Selected {
+        repo: row.instance.repo.clone(),
+        image: image.map(|image| image.name),
+    };
+    (row.instance.id.clone(), selected)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dataset::hub::{Hub, Id, Settings};
+use dataset::select::Candidate;
 use dataset::{LoadOptions, Located, Row};
 
 use super::error::Error;
@@ -77,6 +78,13 @@ impl Source {
     /// What `keep` makes of each selected row; nothing else is held.
     pub(super) fn keep<T>(&self, keep: impl FnMut(Row) -> T) -> Result<Vec<T>, Error> {
         Ok(self.located.select(&self.load, &self.selection, keep)?)
+    }
+
+    /// What a selection looks at of every row, selected or not; nothing else is held.
+    pub(super) fn candidates(&self) -> Result<Vec<Candidate>, Error> {
+        let everything = dataset::Selection::default();
+        let of = |row: Row| Candidate::of(&row);
+        Ok(self.located.select(&self.load, &everything, of)?)
     }
 
     /// The rows that `wanted` says, selected or not.

@@ -17,9 +17,10 @@ use crate::clock;
 use crate::exit::Exit;
 use crate::layers::{Options, Resolved};
 use crate::predictions::{self, Findings, Given, Shape, Submission};
-use crate::settings::ResumeMode;
+use crate::settings::{ResumeMode, RunSettings};
 use crate::signals::Signals;
 use crate::store::RunDirectory;
+use crate::store::selection::Selection as RunSelection;
 use crate::ui::{self, Printer};
 
 /// Stands for the known patches of the dataset, and for the model of theirs.
@@ -41,21 +42,25 @@ pub(super) async fn grade(
         ));
     };
     let source = Source::find(dataset, &options.selection, printer).await?;
-    let all = source.all_of(|_| true)?;
-    let given = given(target, &all)?;
+    let all = source.candidates()?;
+    let given = given(target, &source)?;
     let model = predictions::model(target, &given.predictions)?;
-    let known = ids(&all);
-    let mut rows = source.selection().apply(all)?;
+    let chosen = source.selection().choose(&all)?;
+    let known: Vec<InstanceId> = all.into_iter().map(|one| one.id).collect();
+    let selected: Vec<InstanceId> = chosen
+        .iter()
+        .filter_map(|index| known.get(*index).cloned())
+        .collect();
     let (predictions, findings) = narrowed(
         command,
         &model,
         source.selection(),
         given.predictions,
         &known,
-        &rows,
+        &selected,
     )?;
     for (finding, ids) in &findings {
-        printer.warn(&finding.line(ids, rows.len()));
+        printer.warn(&finding.line(ids, selected.len()));
     }
     let directory = match &command.out {
         Some(out) => Directory::given(out.clone()),
@@ -68,12 +73,8 @@ pub(super) async fn grade(
     if run.read_run_file()?.is_some() {
         settings.operation.resume = ResumeMode::Restart;
     }
-    let finish = super::finish(&settings, &rows, started);
-    let wanted: HashSet<&str> = predictions
-        .iter()
-        .map(|prediction| prediction.instance_id.as_str())
-        .collect();
-    rows.retain(|row| wanted.contains(row.instance.id.as_str()));
+    let (selection, rows) = rows(&source, &settings, &predictions)?;
+    let finish = super::finish(&settings, selection, started);
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
     ui::log(printer, &run.root().join("runner.log"));
     let batch = Batch::open_predictions(settings, rows, &predictions).await?;
@@ -82,21 +83,37 @@ pub(super) async fn grade(
         .map(|(exit, _)| exit)
 }
 
-/// The predictions of a file, or the known patches of the dataset.
-fn given(target: &Path, rows: &[Row]) -> Result<Submission, Error> {
+/// The predictions of a file, or the known patches of the selected rows.
+fn given(target: &Path, source: &Source) -> Result<Submission, Error> {
     if target.as_os_str() != GOLD || target.exists() {
         return Ok(predictions::read(target)?);
     }
-    let known = rows.iter().map(|row| Given {
-        id: row.instance.id.clone(),
+    let known = source.keep(|row| Given {
         model: Some(GOLD.to_owned()),
-        patch: row.answer.patch.clone(),
         place: row.at.to_string(),
+        id: row.instance.id,
+        patch: row.answer.patch,
     });
     Ok(Submission {
         shape: Shape::Gold,
-        predictions: known.collect(),
+        predictions: known?,
     })
+}
+
+/// What is known of every selected row, and the rows that there are predictions for: no others are held.
+fn rows(
+    source: &Source,
+    settings: &RunSettings,
+    predictions: &[Prediction],
+) -> Result<(RunSelection, Vec<Row>), Error> {
+    let wanted: HashSet<&InstanceId> = predictions.iter().map(|one| &one.instance_id).collect();
+    let kept = source.keep(|row| {
+        let selected = run::selected(settings, &row);
+        let is_wanted = wanted.contains(&row.instance.id);
+        (selected, is_wanted.then_some(row))
+    })?;
+    let (selection, rows): (RunSelection, Vec<Option<Row>>) = kept.into_iter().unzip();
+    Ok((selection, rows.into_iter().flatten().collect()))
 }
 
 /// What of the predictions is for the selected rows: all of them, where all rows are.
@@ -106,12 +123,11 @@ fn narrowed(
     selection: &Selection,
     given: Vec<Given>,
     known: &[InstanceId],
-    rows: &[Row],
+    selected: &[InstanceId],
 ) -> Result<(Vec<Prediction>, Findings), Error> {
     if selection.takes_all() {
         predictions::check_known(&given, known)?;
     }
-    let selected = ids(rows);
     let chosen: HashSet<&InstanceId> = selected.iter().collect();
     let given: Vec<Given> = given
         .into_iter()
@@ -119,12 +135,8 @@ fn narrowed(
         .collect();
     Ok(predictions::matched(
         &given,
-        &selected,
+        selected,
         model,
         command.duplicates.into(),
     )?)
-}
-
-fn ids(rows: &[Row]) -> Vec<InstanceId> {
-    rows.iter().map(|row| row.instance.id.clone()).collect()
 }
