@@ -106,7 +106,8 @@ impl Place {
         self.say(self.settle(command))
     }
 
-    fn say(&self, mut command: Command) -> Said {
+    /// Runs a command to its end.
+    pub(crate) fn say(&self, mut command: Command) -> Said {
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes);
