@@ -281,9 +281,10 @@ impl<T: Tree> Surveyor<'_, T> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => return self.omit(&path, format!("it cannot be read: {error}")),
         };
-        let same = known.is_some_and(|known| {
-            Oid::hash_object(ObjectType::Blob, &bytes).is_ok_and(|id| id == known)
-        });
+        let baseline = &self.start.baseline;
+        let same = (known.is_some() || baseline.knows(&path))
+            && Oid::hash_object(ObjectType::Blob, &bytes)
+                .is_ok_and(|id| known == Some(id) || baseline.has(&path, mode, id));
         if !same {
             self.content += bytes.len() as u64;
             self.change(path, Some((mode, Content::Bytes(bytes))));
