@@ -5,7 +5,8 @@ usage: eval_scripts.py OURS ROWS...
 
 OURS is what `cargo run -p grade --example eval-scripts -- ROWS...` prints. Needs the package `swebench` 4.1.0 (best in an environment of its own:
 `python3 -m venv DIR && DIR/bin/pip install swebench==4.1.0`). Compared are the set-up, the installation, the files that are restored, the
-test patch, the test command with its tests, the marks, the parser and the order of all of them. Exits with 1 when a row differs.
+test patch, the test command with its tests, the marks, the parser and the order of all of them. Exits with 1 when a row differs. `tables.py`
+writes rows for all that the package knows.
 """
 
 import json
@@ -70,7 +71,7 @@ def official(row):
     # It asks for files of the repository over the network to build an image, which does not matter here.
     test_spec.make_env_script_list = lambda *_: []
     script = test_spec.make_test_spec(row).eval_script
-    script, patch = take_patch(script, r"^git apply -v - <<'(?P<end>\w+)'\n", r"(?!)")
+    script, patch = take_patch(script, r"^git apply (?:-v|--verbose --reject) - <<'(?P<end>\w+)'\n", r"(?!)")
     lines = steps(script, LEFT_OUT)
     # The last line restores the tests again.
     restore = [at for at, line in enumerate(lines) if line.startswith("git checkout ")]

@@ -179,8 +179,92 @@ FAMILIES = {
 
 # What some parsers choose their rules by: pairs of instance id and version.
 VARIANTS = {
+    "multi_swe_express": [("o__r-1", ""), ("o__r-4212", "")],
+    "multi_swe_zstd": [("o__r-1", ""), ("o__r-2000", ""), ("o__r-1300", "")],
     "immutable_js": [("o__r-2006", ""), ("o__r-2005", ""), ("o__r-1", "")],
     "jekyll": [("jekyll__jekyll-9141", ""), ("jekyll__jekyll-8761", ""), ("jekyll__jekyll-1", "")],
     "next": [("o__r-1", "1.27"), ("o__r-1", "1.20")],
     "lighthouse": [("o__r-1", "9.5"), ("o__r-1", "10.2"), ("o__r-1", "5.0"), ("o__r-1", "2.9"), ("o__r-1", "x")],
+}
+
+COUNTED = [
+    "Chrome {n}.0: Executed {n} of {n} SUCCESS ({n} secs)", "Executed {n} of {n} ({n} FAILED)", "Executed {n} of {n} ({n} skipped)", "Executed {n} of {n} ({n} skipped) SUCCESS", "Executed\t{n} of \u0663 SUCCESS", "TOTAL: {n} SUCCESS",
+    "{n} specs, {n} failures", "{n} spec, {n} failure, {n} pending spec", "x {n} specs, {n} failures, {n} pending specs y", "{n} specs,  \u0663 failures", "OK ({n})", "OK ({n}", "FAILURES!!!", "Tests run: {n},  Failures: {n}", "FAILURES!!! Tests run: {n},\nFailures: {n}",
+    "  {n} passing ({n}s)", "  {n} failing", "{n} \npassing", "Tasks:    {n} successful, {n} total", "Tasks: {n} successful,\n{n} total", "{w}:test: {s}", "  {w}:test:unit : {w}", "{w}:test ERROR: {s}", "{w}:build: {s}", "{w}test:x ERROR", "a:test:ERROR b", ":test: x", "ERROR: test",
+]
+CTEST = [
+    " {n}/{n} Test #{n}: {w} .......   Passed  {n}.{n} sec", "{n}/{n} Test #{n}: {w}-{w}/x.y ....***Failed  0.1 sec", "{n}/{n} test  #{n}:  {w} . failed", "{n}/{n} Test #{n}: {w}\n .. Passed", "1/2 Test #1: a.. Passed", "1/2 Test #1: a.b ... paSSed", "1/2 Test #1: {w} .. Pa\u017f\u017fed",
+    "The following tests FAILED:", "\t {n} - {w} (Failed)", "  {n} - {w}-{w} (Timeout)", "\n  {n} - {w}", "{n}% tests passed, {n} tests failed out of {n}", "{n}%\ttests passed,\n{n} tests failed out of {n}", "The following tests FAILED:\n\t{n} - {w} (Failed)\x0b\t{n} - {w}\n", "    Start {n}: {w}", "Total Test time (real) = {n} sec",
+]
+GTEST = [
+    "[       OK ] {w}.{w} ({n} ms)", "[  FAILED  ] {w}.{w} ({n} ms)", "[  FAILED  ] {w}.{w}", "[  FAILED  ] {w}.{w}, where x", "[  SKIPPED ] {w}/{n}.{w} ({n} ms)", "[ DISABLED ] {w}::{w}", "[  PASSED  ] {n} tests.", "[  PASSED  ] 1 test.", "[  FAILED  ] {n} tests, listed below:", "[  FAILED  ] {n}", "[OK] {w}", "[ OK ]x", "[ OK ] {n}", "[ PASSED ] {w} {n} tests,",
+    "[==========] {n} tests from {n} test suites ran. ({n} ms total)", "[==========]{n} test from", "{n}: [       OK ] {w}.{w}", "[ RUN      ] {w}.{w}", "[ PASSED ] {w}.{w}", "[ FAILED ]\n{w}", "Running {n} tests", "Running {n} test", "[  OK ] \u00b2", "[ OK ] \u0663", "[ OK ] .",
+]
+CATCH2 = [
+    '<TestCase name="{w} {w}" tags="[x]" filename="{p}">', '<OverallResult success="true" durationInSeconds="{n}"/>', '<OverallResult success="false"/>', "</TestCase>", '<TestCase  name="{s}"><OverallResult  success="true"/></TestCase>', '<TestCase name=""><OverallResult success="true"/>',
+    "{w} {w} ... PASSED", "{w}... failed", "{w} {w}  ...\tPassed", "{n}: {w} ... PASSED", "[{w}] ... PASSED", " ... PASSED", "a.b ... PASSED", "{w}\n... PASSED", "{w} ... pa\u017f\u017fed", "test cases: {n} | {n} passed | {n} failed", "Test cases:{n}|{n} passed |  {n} failed", "All tests passed ({n} assertions in {n} test cases)", "All tests passed (in 1 test case)", "all tests passed()",
+    "All tests passed ({n} assertion in\n{n} test cases)",
+]
+BOOST = [
+    'x.cpp({n}): error: in "{w}/{w}": check {w} has failed', 'error in "{w}/{w}": {s}', 'fatal error "{w}"', 'ERROR  in  "{w}"', 'x.cpp({n}): Entering test case "{w}"', 'Entering test suite "{w}"', 'Leaving test case "{w}"', "*** No errors detected", "{n} test cases out of {n} passed", "{n} test case passed", "{n}  test cases  passed", "*** {n} failures detected", "*** {n} failure detected in {w}", 'error "{w}', 'error in"{w}"', 'Entering test case ""',
+]
+MAVEN = [
+    "[INFO] {w}.{w} -- Time elapsed: 0.{n} s", "[ERROR] {w} -- Time elapsed: {n}.0 s <<< FAILURE!", "[ERROR] {w} -- Time elapsed: 1 s <<< ERROR!", "[WARNING] {w} -- Time elapsed: 1 s", "[INFO]   -- Time elapsed: 1 s", "[INFO] {s} -- x -- Time elapsed: {n} s -- in {w}", "[INFO] Tests run: {n}, Failures: 0, Time elapsed: {n} s -- in {w}", "{w}({w}.{w})  Time elapsed: {n} sec", "test_1(a.B)  Time elapsed: 0.01 sec  <<< FAILURE!",
+    "testA(a.b.C) Time elapsed: \u0663 sec", "test(a.B)Time elapsed: 1 sec", "  [ERROR] {w} -- Time elapsed: 1 s <<< FAILURE!  ", "[INFO] {w}  --  Time elapsed: {n}", "[INFO] {w} --  Time elapsed:  {n} s", "[x (Time elapsed: 1 sec", "a(b)  Time elapsed: . sec",
+]
+JUNIT = [
+    '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="{w}" tests="{n}">', '  <testcase name="{w}" classname="{w}.{w}" time="0.{n}"/>', '  <testcase name="{w}()" classname="{w}"><failure message="{w}">x</failure></testcase>', '<testcase name="{w}"><error/></testcase>', '<testcase name="{w}" classname="a"><skipped/></testcase>', "<testcase/>", '<testcase classname="a" name="b"><x><failure/></x></testcase>', "</testsuite>",
+    '<?xml version="1.0"?><testsuite name="a"><testcase name="{w}"/></testsuite>', '<?xml version="1.0"?><testsuites><testsuite name="a"></testsuite></testsuites>', '<?xml version="1.0"?><testsuite><properties/><testcase name="a &lt; {w}" classname="b"><system-out><![CDATA[{s}]]></system-out></testcase></testsuite>', '<?xml version="1.0"?><testsuite xmlns="u"><testcase name="a"/></testsuite>', "<testcase name='x' name='y'/>", "{s}", "&nope;",
+]
+NODE = [
+    "✔ {s} ({n}.{n}ms)", "  ✖ {s} ({n}ms)", "▶ {w}", "✔ {w} ({n}ms) # SKIP", "✖ {w} (1ms) (2ms)", "✔  (1ms)", "✔ {w}(1ms)", "✔ {w} (\u0663ms)", "  ✓ {s} {n}ms", "✗ {s} {n}ms", "✗ {s}", "✖ {s} {n}ms", "✓ {w}", "✓ ", "✓ {w} {n}ms {w} {n}ms x", "✗ {w}  {n}ms", "✓  {n}ms", "\u3000✓ {w}", "- {s}", "  - {w} ({n}ms)", "  {n}) {s}", "{n}) {w} ({n}ms)", "{n}){w}", "{n})  ({n}ms)", "✔ {s}", "✓ {w} ({n} s)", "✖ {w} ({n}ms)",
+    " ❯ {p} ({n} tests | {n} failed) {n}ms", " ✓ {p} ({n} tests) {n}ms", "✓  {w} (", "✓ (a) b", "❯ {w}", "○ {w} ({n}ms)", "✗ {w}({n})", "↓ {p}", "✓\t{p}  ({n}ms)", "❯ ",
+]
+LISTS = [
+    "FAIL\t{p}\t0.1s", "FAIL: {w} x", "FAIL {w} [build failed]", "FAIL", "FAIL  x", "FAIL:  {w} {w}", "FAILx y", "--- PASS: Test{w} (0.0s)", "--- FAIL: Test{w}", "    --- SKIP: Test{w}/{w} (0.1s)", "--- PASS:  x", "ok  \t{p}", "test {w}::{w} ... ok", "test {w} ... FAILED", "test {w} - should panic ... ok", "test src/lib.rs - {w} (line {n}) ... ok", "{w} ... ok ... FAILED", "test test {w} ... ok", "x... ok", "... FAILED", "test {w} ... ignored",
+    "test a ... ok\x0btest b ... ok\u2028test c ... FAILED", "Passed {w}.{w} [{n} ms]", "  Failed {w}", "Skipped {w} x", "Passed", "Passed!  - Failed: {n}", "Failedx {w}", " ✔ {s}", "✔", "✘{w}", "  ↩  {s} ", "✔   ", "✘ ", "PassedA",
+]
+SMITH_PYTHON = PYTEST + ["{w} ... ok", "test_{w} ({w}.T) ... ok", "test_{w} ({w}.T) ... skipped '{s}'", "FAIL: test_{w} ({w}.T) x", "ERROR: {w}", "FAIL:", "test_{w} (a) ... FAIL", "test {w} ... ERROR", "[gw1] PASSED {p}::{w}", "[gw12] PASSED x", "[gw\u0663] FAILED {w}", "[gw1]\tERROR\t{w}"]
+
+SMITH = {
+    **{name: SMITH_PYTHON for name in ["swe_smith", "swe_smith_autograd", "swe_smith_mypy", "swe_smith_paramiko", "swe_smith_slugify", "swe_smith_tornado"]},
+    **{name: COUNTED for name in ["swe_smith_karma", "swe_smith_jasmine", "swe_smith_cppunit", "swe_smith_turbo"]},
+    "swe_smith_mocha_totals": COUNTED + NODE[18:27],
+    "swe_smith_ctest": CTEST,
+    **{name: GTEST for name in ["swe_smith_googletest", "swe_smith_airsim"]},
+    "swe_smith_catch2": CATCH2,
+    "swe_smith_boost": BOOST,
+    "swe_smith_surefire": MAVEN,
+    "swe_smith_junit": JUNIT,
+    "swe_smith_jest": JEST,
+    **{name: NODE for name in ["swe_smith_node", "swe_smith_react_pdf", "swe_smith_mocha", "swe_smith_vitest"]},
+    **{name: LISTS for name in ["swe_smith_gotest", "swe_smith_cargo", "swe_smith_dotnet", "swe_smith_phpunit"]},
+    "jq": REDIS,
+    "redis": REDIS,
+}
+
+MULTI_LISTS = [
+    "PASS: tests/{w}", "FAIL: {w}", "SKIP: {w}", "PASS: {w} {w}", " PASS: {w} ", "PASS: all POOL tests", "make[1]: Leaving directory '/home/zstd/doc/educational_decoder'",
+    "[       OK ] {w}.{w} ({n} ms)", "[  FAILED  ] {w}.{w} ({n} ms)", "[  FAILED  ] {w}.{w}", "\x1b[0;32m[       OK ] \x1b[0m{w} ({n} ms)", "\x1b[0;31m[  FAILED  ] \x1b[0m{w}", "\x1b[92m---- Passed: {w}\x1b[0m", "\x1b[91m**** FAILED: {w}\x1b[0m",
+    "[       OK ] {w} x", " {n}/{n} Test #{n}: {w} ....   Passed   0.1 sec", "{n}/{n} Test  #{n}: {w} .....***Failed", "{n}/{n} Test #{n}: {w} .....***Failed  0.1 sec", "1/2 Test#1:{w}.Passed", "-- Performing Test {w} - Success", "-- Performing test {w} - Failed", "-- Performing Test HAVE_É - skipped",
+    "test {w}::{w} ... ok", "test {w} ... FAILED", "test {w} ... ignored, why", "test {w} xxx ok", "test src/lib.rs - {w} (line {n}) ... ok",
+    "✔ {s} ({n}ms)", "✔ {s}", "{n}) {s}", "{n}) {w} (.{n} s)", "✔ {w} (ms)", "✓ {p} > {w} {n}ms", "× {p} > {w} {n}.{n} s", "✓ {w} 5m", "✓ {w} ({n} tests) {n}ms", "✓ {p} ({n})", "PASS {p} ({n}.{n} s)", "FAIL {p}", "FAIL {p} ({n} x)", "✓ {n}",
+]
+MULTI_JEST = ["PASS {p}.test.js ({n}.{n} s)", "FAIL {p}.test.js", "PASS {w} {w} ({n} s)", "PASS  {p}", "  ✓ {s} ({n} ms)", "  ✓ {s}", "✕ {s} (.{n}s)", "✕ {w}  (a) (b)", "✓ {w}(x)", "PASS {w}(y)", "FAIL {p} (z) (w)", "● {s}", "✓", "PASS"]
+MULTI_GRADLE = ["> Task :{w}:test", "> Task :{w}:test UP-TO-DATE", "> Task :{w} FROM-CACHE", "> Task :{w}:test FAILED", "> Task :{w} SKIPPED", "> Task :{w} NO-SOURCE", "{w} > {w} PASSED", "{w} > {w} FAILED", "{w} > {w} SKIPPED", "  {w} > {w} > {w} PASSED", "a > b PASSED", "a > b FAILED", "a > b SKIPPED", "> Task :a", "> Task :a FAILED", "> Task :a SKIPPED"]
+MULTI_GO = GO + ["FAIL\t{p}\t0.1s", "FAIL: {w} x", "--- PASS: TestA (0s)", "--- FAIL: TestA (0s)", "--- SKIP: TestA (0s)", "    --- FAIL: TestA/{w} (0s)", "    --- PASS: TestA/b", "--- SKIP: TestA/b x", "FAIL TestA y"]
+MULTI_MAVEN = ["[INFO] Tests run: {n}, Failures: 0, Errors: 0, Skipped: {n}, Time elapsed: {n}.{n} s - in {w}.{w}Test", "Tests run: {n}, Failures: {n}, Errors: 0, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE! - in {w}", "Tests run: 0, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0 s -- in {w}", "\x1b[1;32mTests run: \x1b[0m2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1 s \x1b[m- in {w}\x1b[0;1m", "Tests run: {n}, Failures: 0, Errors: 0, Skipped: 0", "Tests run: 2, Failures: 0, Errors: 1, Skipped: 0, Time elapsed: 1 s x in a in {w}", "\x1b[3;J", "Tests run: \u0663, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1 s in \u0663"]
+MULTI_GSON = ["Running {w}.{w}Test", "Running {w}\nTests run: {n}, Failures: 0, Errors: 0, Skipped: {n}, Time elapsed: 0.{n} sec", "Running {w}\nTests run: {n}, Failures: {n}, Errors: 0, Skipped: 0, Time elapsed: 0.1 sec  <<< FAILURE!", "Tests run: {n}, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1 sec", "Tests run: 5, Failures: 0, Errors: 0, Skipped: 0", "Running  {w}  \n\n{s}\nTests run:2,Failures:0,Errors:0,Skipped:0,Time elapsed:1sec", "Running", "Running \n {w}", "xRunning {w}", "Results :", "Running Running {w}"]
+_TEST = '{"title": "{w}", "fullTitle": "{w} {s}", "file": "/{p}", "duration": {n}, "currentRetry": 0, "err": {}}'
+_STATS = '"stats": {"suites": 1, "tests": 2, "passes": 1, "pending": 0, "failures": 1, "start": "a", "end": "b", "duration": 3}, "tests": []'
+MULTI_JSON = ["{" + _STATS + ', "pending": [], "failures": [' + _TEST + '], "passes": [' + _TEST + ", " + _TEST + "]}", "{" + _STATS + ', "pending": [' + _TEST + '],\n "failures": [],\n "passes": []}', "====", "Writing {p}", "Building new {w}", "error Command failed with exit code {n}.", "{", "}", '{"a": 1}', "{w}: {x}", "  ✔ {s}", "{n}) {s}"]
+
+MULTI = {
+    **{f"multi_swe_{name}": MULTI_LISTS for name in ["automake", "cargo", "catch2", "ctest", "googletest", "insomnia", "mocha", "vitest", "zstd"]},
+    **{f"multi_swe_{name}": MULTI_JEST for name in ["darkreader", "jest"]},
+    **{f"multi_swe_{name}": MULTI_GRADLE for name in ["gradle", "jib"]},
+    **{f"multi_swe_{name}": MULTI_GO for name in ["gotest", "gotest_bases"]},
+    **{f"multi_swe_{name}": MULTI_MAVEN for name in ["surefire", "surefire_plain"]},
+    "multi_swe_gson": MULTI_GSON,
+    **{f"multi_swe_{name}": MULTI_JSON for name in ["express", "mui"]},
 }

@@ -26,6 +26,8 @@ pub struct Family {
     repos: Vec<String>,
     #[serde(default)]
     official: bool,
+    #[serde(default)]
+    guessed: bool,
     #[serde(default, deserialize_with = "one_or_many")]
     pub(crate) image: Vec<String>,
     pub(crate) namespace: Option<String>,
@@ -75,6 +77,7 @@ static OTHER: LazyLock<Family> = LazyLock::new(|| Family {
     id_prefix: String::new(),
     repos: Vec::new(),
     official: false,
+    guessed: false,
     image: Vec::new(),
     namespace: None,
     workdir: None,
@@ -105,6 +108,12 @@ impl Family {
         let default = || FAMILIES.last()?.shell_init.as_deref();
         let own = self.shell_init.as_deref();
         own.or_else(default).unwrap_or_default().trim()
+    }
+
+    /// Words for a family that rows do not say they are of, and are taken for by the repository's name and what they lack.
+    pub fn guess(&self) -> Option<String> {
+        self.guessed
+            .then(|| format!("taken for a row of {} by its repository", self.name))
     }
 
     /// User that commands run as in the family's images, where it is not the images' own.

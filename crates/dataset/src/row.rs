@@ -116,7 +116,8 @@ fn typed(fields: &mut Fields<'_>) -> Result<(Instance, AnswerKey), Error> {
         statement,
     };
     let answer = AnswerKey {
-        patch: fields.take_text(patch_names)?,
+        patch: fields.take_text(patch_names.fix)?,
+        start_patch: fields.take_text(patch_names.start)?,
         test_patch: fields.take_text(&["test_patch"])?,
         hints: fields.take_text(&["hints_text", "hints"])?,
         fail_to_pass: fields.take_list(&["FAIL_TO_PASS", "fail_to_pass"])?,

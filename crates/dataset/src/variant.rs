@@ -56,11 +56,25 @@ fn decode_object(fields: &mut Fields<'_>, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fields that may hold the known fix. In SWE-smith `patch` brings the bug in: it is not the fix and stays among the other fields.
-pub(crate) fn patch_names(fields: &Fields<'_>) -> &'static [&'static str] {
+/// Fields that may hold patches.
+pub(crate) struct PatchNames {
+    /// The known fix.
+    pub(crate) fix: &'static [&'static str],
+    /// What is done before anybody works.
+    pub(crate) start: &'static [&'static str],
+}
+
+/// Which fields hold which patch. In SWE-smith `patch` brings the bug in.
+pub(crate) fn patch_names(fields: &Fields<'_>) -> PatchNames {
     let repo = fields.get("repo").and_then(Value::as_str);
     if repo.is_some_and(|repo| repo.starts_with("swesmith/")) {
-        return &["gold_patch", "fix_patch"];
+        return PatchNames {
+            fix: &["gold_patch", "fix_patch"],
+            start: &["start_patch", "patch"],
+        };
     }
-    &["patch", "gold_patch", "fix_patch"]
+    PatchNames {
+        fix: &["patch", "gold_patch", "fix_patch"],
+        start: &["start_patch"],
+    }
 }

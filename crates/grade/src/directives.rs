@@ -19,11 +19,12 @@ const PLACE: &str = "{tests}";
 /// Files that the test patch deletes are not named: the official harness names them, and pytest then runs nothing.
 pub fn with_tests(command: &str, names: TestNames, patch: &Patch, answer: &AnswerKey) -> String {
     let words = match names {
-        TestNames::None => return command.to_owned(),
+        TestNames::None | TestNames::Calypso => return command.to_owned(),
         TestNames::Files => files(patch),
         TestNames::Modules => files(patch).iter().map(|file| module(file)).collect(),
         TestNames::Cases => cases(answer).unwrap_or_else(|| files(patch)),
-        TestNames::Expected => expected(answer),
+        TestNames::Expected => files_of(answer.fail_to_pass.iter().chain(&answer.pass_to_pass)),
+        TestNames::Packages => packages(answer),
     };
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     let words = words.join(" ");
@@ -61,9 +62,23 @@ fn cases(answer: &AnswerKey) -> Option<Vec<String>> {
     (!names.is_empty()).then(|| vec!["-k".to_owned(), names.join(" or ")])
 }
 
-fn expected(answer: &AnswerKey) -> Vec<String> {
+/// `packages/NAME` for each file below such a directory that the patch which starts the instance is about, as often as it is about one.
+fn packages(answer: &AnswerKey) -> Vec<String> {
+    let text = answer.start_patch.as_deref().unwrap_or_default();
+    let patch = patch::parse(text.as_bytes()).unwrap_or_default();
+    let package = |file: &patch::FilePatch| {
+        let path = file.path().to_str_lossy().into_owned();
+        let mut parts = path.split('/');
+        let (top, name) = (parts.next()?, parts.next()?);
+        (top == "packages").then(|| format!("{top}/{name}"))
+    };
+    patch.files.iter().filter_map(package).collect()
+}
+
+/// The files that the names of tests begin with, each once.
+pub(crate) fn files_of<'a>(tests: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
-    for test in answer.fail_to_pass.iter().chain(&answer.pass_to_pass) {
+    for test in tests {
         let file = test.split("::").next().unwrap_or_default();
         if !file.is_empty() && files.last().is_none_or(|last| last != file) {
             files.push(file.to_owned());

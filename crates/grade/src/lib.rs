@@ -26,6 +26,6 @@ pub use log::LogParts;
 pub use parse::{Context, Parsed, Parser, TestResult, UnknownParser, Word, parser};
 pub use reading::Reading;
 pub use rules::{Rules, RulesError};
-pub use spec::{Resolved, SpecError, TestPaths, resolve, test_paths};
+pub use spec::{Resolved, SpecError, TestPaths, known_fix, resolve, test_paths, withheld_tests};
 pub use status_map::StatusMap;
 pub use verdict::{Evidence, verdict};

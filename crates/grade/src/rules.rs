@@ -8,7 +8,7 @@ use schema::grading::Origin;
 
 pub use error::RulesError;
 pub use file::TestNames;
-pub(crate) use file::{Settings, Shape};
+pub(crate) use file::{Settings, Shape, Wanted};
 
 use crate::near::nearest;
 use file::RulesFile;
@@ -48,22 +48,18 @@ impl Rules {
     /// The text is not TOML, or not a file of rules.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), RulesError> {
         let rules = RulesFile::read(file, text)?;
-        rules.check_parsers()?;
-        self.own.push(rules);
+        rules.iter().try_for_each(RulesFile::check_parsers)?;
+        // The last file counts first, and in it the first table.
+        self.own.splice(0..0, rules);
         Ok(())
     }
 
     /// The rules for a repository at a version. Only rules for its shape are for a row that has one.
-    pub(crate) fn find(
-        &self,
-        shape: Option<Shape>,
-        repository: &str,
-        version: Option<&str>,
-    ) -> Result<Found, Unruled> {
+    pub(crate) fn find(&self, wanted: &Wanted<'_>) -> Result<Found, Unruled> {
         let mut unruled = None;
-        let all = || self.own.iter().rev().chain(built_in::files().iter());
-        for file in all().filter(|file| file.is_for(shape, repository)) {
-            match file.at(version) {
+        let all = || self.own.iter().chain(built_in::files().iter());
+        for file in all().filter(|file| file.is_for(wanted)) {
+            match file.at(wanted.version) {
                 Some(found) => return Ok(found),
                 None => {
                     unruled.get_or_insert_with(|| Unruled::Version {
@@ -77,7 +73,11 @@ impl Rules {
         Err(unruled.unwrap_or_else(|| {
             let known = all().flat_map(|file| file.repositories.iter().map(String::as_str));
             Unruled::Repository {
-                nearest: nearest(repository, known.filter(|name| !name.contains('*')), 3),
+                nearest: nearest(
+                    wanted.repository,
+                    known.filter(|name| !name.contains('*')),
+                    3,
+                ),
             }
         }))
     }

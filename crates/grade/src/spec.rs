@@ -3,11 +3,16 @@
 //! The script is the row's own (`eval_script`), else made of the row's commands (`install_config`, `test_cmds`, `run_script`, `test_cmd`), else
 //! of those that the rules have. The parser and the way to count are the row's, else the rules'. What comes from where is told along.
 
+mod assets;
+mod calypso;
 mod criterion;
 mod error;
+mod notes;
 mod parser;
+mod program;
 mod row;
 mod script;
+mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +20,10 @@ use patch::{ParseError, PatchPath};
 use schema::grading::{Criterion, Earlier, EvalType, GradingSpec, Origin, Provenance, TestStatus};
 use schema::instance::{AnswerKey, Instance};
 
-use crate::rules::{Found, Rules, Unruled};
+use crate::rules::{Found, Rules, Unruled, Wanted};
 
 pub use error::SpecError;
+pub use start::{known_fix, withheld_tests};
 
 /// A specification, and where its parts come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +32,8 @@ pub struct Resolved {
     pub spec: GradingSpec,
     /// Where its parts come from.
     pub provenance: Provenance,
+    /// What people should know of it before they rely on it, one sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Finds out how an instance is graded.
@@ -68,6 +76,7 @@ pub fn resolve(
             log_parser: parser_origin,
             eval_type: type_origin,
         },
+        notes: notes::notes(&case)?,
     })
 }
 
@@ -139,8 +148,13 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn new(instance: &'a Instance, answer: &'a AnswerKey, rules: &Rules) -> Self {
-        let version = instance.version.as_deref();
-        let found = rules.find(row::shape(instance, answer), &instance.repo, version);
+        let wanted = Wanted {
+            shape: row::shape(instance, answer),
+            repository: &instance.repo,
+            version: instance.version.as_deref(),
+            fail_to_pass: &answer.fail_to_pass,
+        };
+        let found = rules.find(&wanted);
         let base = match &found {
             Err(Unruled::Version { base, .. }) => Some(base.clone()),
             Ok(_) | Err(Unruled::Repository { .. }) => None,
@@ -183,13 +197,16 @@ pub struct TestPaths {
     pub remove: BTreeSet<PatchPath>,
 }
 
-/// The files that an instance's test patch is about; none when it has no test patch.
+/// The files that an instance's test patch is about, and where the task is made by a change of the repository, those of the tests that are named.
 ///
 /// # Errors
 /// The test patch cannot be read.
 pub fn test_paths(answer: &AnswerKey) -> Result<TestPaths, ParseError> {
     let patch = patch::parse(answer.test_patch.as_deref().unwrap_or_default().as_bytes())?;
-    Ok(paths_of(&patch))
+    let mut paths = paths_of(&patch);
+    let there = start::files_of_tests(answer);
+    paths.restore.extend(there.into_iter().map(PatchPath::new));
+    Ok(paths)
 }
 
 fn paths_of(patch: &patch::Patch) -> TestPaths {

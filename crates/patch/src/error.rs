@@ -36,6 +36,22 @@ pub enum ParseError {
     },
 }
 
+/// Why a patch cannot be turned round.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReverseError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// A section does not say what it takes away.
+    #[error("turn the patch round: the change to `{path}` is {reason}")]
+    Lossy {
+        /// The section's file.
+        path: String,
+        /// What it is.
+        reason: &'static str,
+    },
+}
+
 /// A path pattern that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read path pattern `{pattern}`")]

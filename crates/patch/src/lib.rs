@@ -10,11 +10,13 @@ pub mod file;
 mod header;
 mod parse;
 pub mod path;
+mod reverse;
 pub mod split;
 
 pub use classes::{PathClass, PathClasses};
-pub use error::{ParseError, PatternError};
+pub use error::{ParseError, PatternError, ReverseError};
 pub use file::{Change, Content, FilePatch, Hunk, Patch, Paths};
 pub use parse::parse;
 pub use path::PatchPath;
+pub use reverse::reverse;
 pub use split::{Split, split};

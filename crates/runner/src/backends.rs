@@ -68,12 +68,40 @@ impl Backends {
     }
 }
 
+/// What a row asks of the backend that it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// A place for its repository.
+    Place,
+    /// Its image.
+    Image,
+    /// Its image, which is named as one for `x86_64` alone.
+    X86Image,
+}
+
+impl Need {
+    /// That of a row with this image.
+    pub fn of(image: Option<&str>) -> Self {
+        match image {
+            None => Self::Place,
+            Some(name) if name.contains("x86_64") => Self::X86Image,
+            Some(_) => Self::Image,
+        }
+    }
+}
+
+/// The platform of images: as given, else the one that all images of the run are named for, else the engine's own.
+fn platform(given: Option<&str>, needs: &[Need]) -> Option<String> {
+    let named = needs.contains(&Need::X86Image) && !needs.contains(&Need::Image);
+    given.or(named.then_some("linux/amd64")).map(str::to_owned)
+}
+
 /// Takes the backends that `settings` ask for. `auto` takes docker for rows with an image where an engine answers; for the others, and where none
-/// does, bubblewrap where it works, else local. `images` says of each row whether it has one.
+/// does, bubblewrap where it works, else local. `needs` has an entry for each row.
 ///
 /// # Errors
 /// When the one asked for does not work here, or cannot enforce what the user asked for.
-pub async fn select(settings: &RunSettings, images: &[bool]) -> Result<Backends, Error> {
+pub async fn select(settings: &RunSettings, needs: &[Need]) -> Result<Backends, Error> {
     let backends = match settings.identity.sandbox {
         SandboxChoice::Local => only(local(settings)?),
         SandboxChoice::Bubblewrap => {
@@ -85,14 +113,18 @@ pub async fn select(settings: &RunSettings, images: &[bool]) -> Result<Backends,
                     source: Some(Box::new(error)),
                 })?)
         }
-        SandboxChoice::Docker => only(containers(settings, Engine::Usual).await.map_err(unusable)?),
+        SandboxChoice::Docker => only(
+            containers(settings, Engine::Usual, needs)
+                .await
+                .map_err(unusable)?,
+        ),
         SandboxChoice::Podman => only(
-            containers(settings, Engine::Podman)
+            containers(settings, Engine::Podman, needs)
                 .await
                 .map_err(unusable)?,
         ),
         SandboxChoice::Apptainer => only(apptainer(settings).await.map_err(unusable)?),
-        SandboxChoice::Auto => automatic(settings, images).await?,
+        SandboxChoice::Auto => automatic(settings, needs).await?,
     };
     for selected in backends.selected() {
         check_network(settings, selected)?;
@@ -109,13 +141,13 @@ fn only(first: Selected) -> Backends {
     }
 }
 
-async fn automatic(settings: &RunSettings, images: &[bool]) -> Result<Backends, Error> {
-    let named = images.iter().filter(|&&image| image).count();
+async fn automatic(settings: &RunSettings, needs: &[Need]) -> Result<Backends, Error> {
+    let named = needs.iter().filter(|&&need| need != Need::Place).count();
     if named == 0 {
         return Ok(only(on_the_host(settings).await?));
     }
-    match containers(settings, Engine::Usual).await {
-        Ok(docker) if named == images.len() => Ok(only(docker)),
+    match containers(settings, Engine::Usual, needs).await {
+        Ok(docker) if named == needs.len() => Ok(only(docker)),
         Ok(docker) => Ok(Backends {
             first: on_the_host(settings).await?,
             images: Some(docker),
@@ -181,11 +213,15 @@ pub async fn anywhere(root: &Path) -> Result<(Vec<Arc<dyn Backend>>, Option<Stri
     }
 }
 
-async fn containers(settings: &RunSettings, engine: Engine) -> Result<Selected, sandbox::Error> {
-    let (identity, operation) = (&settings.identity, &settings.operation);
+async fn containers(
+    settings: &RunSettings,
+    engine: Engine,
+    needs: &[Need],
+) -> Result<Selected, sandbox::Error> {
+    let operation = &settings.operation;
     let docker = DockerSettings {
         engine,
-        platform: identity.platform.clone(),
+        platform: platform(settings.identity.platform.as_deref(), needs),
         pull: operation.pull,
         pulls: operation.pulls.max(1),
         registry_wait: operation.registry_wait,
@@ -315,5 +351,24 @@ fn check_limits(settings: &RunSettings, selected: &Selected) -> Result<(), Error
             source: None,
         }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_named_for_one_platform_are_got_for_it_unless_another_is_given() {
+        let need = |image| Need::of(image);
+        let official = need(Some("swebench/sweb.eval.x86_64.o_1776_r-1:latest"));
+        let own = need(Some("mine:1"));
+        let amd64 = || Some("linux/amd64".to_owned());
+        assert_eq!(platform(None, &[official, need(None)]), amd64());
+        assert_eq!(platform(None, &[official, own]), None);
+        assert_eq!(platform(None, &[own, need(None)]), None);
+        assert_eq!(platform(None, &[]), None);
+        let given = platform(Some("linux/arm64"), &[official]);
+        assert_eq!(given.as_deref(), Some("linux/arm64"));
     }
 }

@@ -18,7 +18,7 @@ pub(crate) use self::build::image_of;
 pub use self::gradings::GradeSelection;
 use crate::attempt::context::Context;
 use crate::attempt::live;
-use crate::backends;
+use crate::backends::{self, Need};
 use crate::dispatcher::{
     self, AttemptEnd, AttemptStatus, Audience, Executor, GradeEnd, Policy, Reports, RunEnd, Store,
 };
@@ -79,7 +79,7 @@ impl Batch {
     ) -> Result<Self, Error> {
         preview(&settings, &plan_rows(&rows))?;
         let ungradable = ungradable_rows(&settings, &rows)?;
-        let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
+        let backends = backends::select(&settings, &needs(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
         warnings.extend(ungradable);
         let provider = model(&settings)?;
@@ -256,11 +256,13 @@ fn selected(rows: &[PlanRow], samples: u32) -> HashSet<(InstanceId, u32)> {
         .collect()
 }
 
-/// Which rows have an image.
-fn images(settings: &RunSettings, rows: &[Row]) -> Result<Vec<bool>, Error> {
-    rows.iter()
-        .map(|row| Ok(image_of(settings, row)?.is_some()))
-        .collect()
+/// What each row needs of a backend.
+fn needs(settings: &RunSettings, rows: &[Row]) -> Result<Vec<Need>, Error> {
+    let need = |row| {
+        let image = image_of(settings, row)?;
+        Ok(Need::of(image.as_ref().map(|image| image.name.as_str())))
+    };
+    rows.iter().map(need).collect()
 }
 
 /// A word on the rows that are to be graded and cannot be: their gradings fail, with what is missing. When none can, that is an error.

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sandbox::Error;
 use sandbox::repository::{
-    self, Fallback, ImageRepositories, Origin, Prepared, Unpacked, prepare, prepare_unpacked,
+    self, Fallback, ImageRepositories, Origin, Prepared, StartChange, Unpacked, prepare,
+    prepare_changed, prepare_unpacked,
 };
 
-type Key = (PathBuf, Option<String>);
+/// Repository, commit, and what is done to it before anybody works in it.
+type Key = (PathBuf, Option<String>, Option<Arc<StartChange>>);
 type Slot = Arc<tokio::sync::Mutex<Weak<Prepared>>>;
 
 /// Bytes of bundles that are unpacked before anything starts, so that a broken one shows then. It takes a few seconds, and that much disk until
@@ -87,21 +89,30 @@ impl Repositories {
         self.images.clear();
     }
 
-    /// The repository that an image brings; where it has none, the one at `path` at `commit`.
-    pub fn in_image(self: &Arc<Self>, path: Option<&Path>, commit: Option<&str>) -> Origin {
+    /// The repository that an image brings; where it has none, the one at `path` at `commit`. Either is changed before anybody works in it.
+    pub fn in_image(
+        self: &Arc<Self>,
+        path: Option<&Path>,
+        commit: Option<&str>,
+        change: Option<Arc<StartChange>>,
+    ) -> Origin {
         let commit = commit.map(str::to_owned);
         let fallback = path.map(|path| {
-            let (repositories, path, commit) = (Arc::clone(self), path.to_owned(), commit.clone());
+            let wanted = (path.to_owned(), commit.clone(), change.clone());
+            let repositories = Arc::clone(self);
             let fallback: Fallback = Arc::new(move || {
-                let (repositories, path, commit) =
-                    (Arc::clone(&repositories), path.clone(), commit.clone());
-                Box::pin(async move { repositories.get(&path, commit.as_deref()).await })
+                let (repositories, wanted) = (Arc::clone(&repositories), wanted.clone());
+                Box::pin(async move {
+                    let (path, commit, change) = wanted;
+                    repositories.get(&path, commit.as_deref(), change).await
+                })
             });
             fallback
         });
         Origin::Image {
             repositories: Arc::clone(&self.images),
             base_commit: commit,
+            change,
             fallback,
         }
     }
@@ -117,12 +128,17 @@ impl Repositories {
         drop(gone);
     }
 
-    /// The repository at `path`, ready to be checked out at `commit`.
+    /// The repository at `path`, ready to be checked out at `commit`, or at what a change makes of that.
     ///
     /// # Errors
-    /// When it cannot be read or has no such commit.
-    pub async fn get(&self, path: &Path, commit: Option<&str>) -> Result<Arc<Prepared>, Error> {
-        let slot = self.slot((path.to_owned(), commit.map(str::to_owned)));
+    /// When it cannot be read or has no such commit, or the change does not apply to it.
+    pub async fn get(
+        &self,
+        path: &Path,
+        commit: Option<&str>,
+        change: Option<Arc<StartChange>>,
+    ) -> Result<Arc<Prepared>, Error> {
+        let slot = self.slot((path.to_owned(), commit.map(str::to_owned), change.clone()));
         let mut slot = slot.lock().await;
         if let Some(prepared) = slot.upgrade() {
             self.remember(&prepared);
@@ -134,9 +150,16 @@ impl Repositories {
             self.root.clone(),
         );
         let unpacked = lock(&self.bundles).unpacked.get(path).cloned();
-        let prepared = tokio::task::spawn_blocking(move || match unpacked {
-            Some(unpacked) => prepare_unpacked(&unpacked, commit.as_deref(), &root),
-            None => prepare(&source, commit.as_deref(), &root),
+        let prepared = tokio::task::spawn_blocking(move || match (change, unpacked) {
+            (Some(change), unpacked) => prepare_changed(
+                &source,
+                unpacked.as_deref(),
+                commit.as_deref(),
+                &change,
+                &root,
+            ),
+            (None, Some(unpacked)) => prepare_unpacked(&unpacked, commit.as_deref(), &root),
+            (None, None) => prepare(&source, commit.as_deref(), &root),
         })
         .await
         .unwrap_or_else(|panic| {

@@ -52,6 +52,7 @@ async fn measure(
         repository: Origin::Image {
             repositories: Arc::new(ImageRepositories::new(root.join("repositories"), 1)),
             base_commit: None,
+            change: None,
             fallback: None,
         },
         setup_commands: Vec::new(),

@@ -5,6 +5,7 @@ pub(crate) mod archive;
 mod base;
 mod baseline;
 mod bundle;
+mod change;
 mod checkout;
 mod diff;
 mod fuzzy;
@@ -29,9 +30,10 @@ use tokio::sync::Semaphore;
 
 use crate::error::Error;
 
+pub use change::StartChange;
 pub use diff::{Omission, WorkspaceDiff};
 pub use inside::{Fallback, ImageRepositories, Origin};
-pub use prepare::{Prepared, check, prepare, prepare_unpacked};
+pub use prepare::{Prepared, check, prepare, prepare_changed, prepare_unpacked};
 pub use proof::{PatchParts, PatchProof};
 pub use seal::{BaseCommit, ImageState, LeftOut, SealRecord};
 pub use source::Source;

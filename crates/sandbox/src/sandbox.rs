@@ -96,9 +96,9 @@ impl Sandbox {
         let (prepared, start) = fill_workspace(place.as_ref(), &spec).await?;
         agent.open().await?;
         if let Files::Archive(archives) = place.files() {
-            Inside::new(place.as_ref(), archives)
-                .tidy(&agent, &start)
-                .await;
+            let inside = Inside::new(place.as_ref(), archives);
+            inside.tidy(&agent, &start).await;
+            inside.complete(&agent, &start).await?;
         }
         let contained = backend.capabilities().network_isolation;
         let (applied, gateway) = connect(&place, &agent, &spec.place.network, contained).await?;

@@ -125,6 +125,9 @@ pub struct Instance {
 pub struct AnswerKey {
     /// The known fix.
     pub patch: Option<String>,
+    /// What is done to the repository before anybody works in it, where that makes the task: SWE-smith's rows bring a bug in. Undoing it is a fix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_patch: Option<String>,
     /// The change to the tests that proves the fix.
     pub test_patch: Option<String>,
     /// Hints from the discussion.

@@ -97,6 +97,9 @@ fn typed(row: &dataset::Row, name: &str, value: &Value) -> bool {
         "version" => text(instance.version.as_deref()),
         "image" | "image_name" | "docker_image" => text(instance.image.as_deref()),
         "repo_directory" => text(instance.workdir.as_deref()),
+        "patch" if instance.repo.starts_with("swesmith/") => {
+            value.as_str() == answer.start_patch.as_deref()
+        }
         "patch" | "gold_patch" | "fix_patch" => value.as_str() == answer.patch.as_deref(),
         "test_patch" => value.as_str() == answer.test_patch.as_deref(),
         "hints_text" => value.as_str() == answer.hints.as_deref(),

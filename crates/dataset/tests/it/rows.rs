@@ -191,7 +191,13 @@ fn swe_smith_rows_keep_the_bug_apart_from_a_fix() {
     let raw = json!({"instance_id": "o__r.12345678.x__1", "repo": "swesmith/o__r.12345678", "patch": "BUG", "problem_statement": "", "image_name": "o", "FAIL_TO_PASS": ["t"]});
     let row = read(&raw);
     assert_eq!(row.answer.patch, None);
-    assert_eq!(row.answer.extra["patch"], "BUG");
+    assert_eq!(row.answer.start_patch.as_deref(), Some("BUG"));
+    assert_eq!(row.answer.extra.get("patch"), None);
+    let own = read(
+        &json!({"instance_id": "a", "problem_statement": "It breaks.", "patch": "FIX", "start_patch": "BUG"}),
+    );
+    assert_eq!(own.answer.patch.as_deref(), Some("FIX"));
+    assert_eq!(own.answer.start_patch.as_deref(), Some("BUG"));
     assert_eq!(row.instance.image.as_deref(), Some("o"));
 }
 

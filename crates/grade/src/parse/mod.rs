@@ -5,6 +5,7 @@
 
 mod context;
 mod lines;
+mod pattern;
 mod registry;
 mod result;
 mod suites;

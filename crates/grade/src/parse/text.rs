@@ -70,6 +70,16 @@ pub(super) fn single_spaced(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
+/// Python's `str.splitlines()`, for text whose line ends are newlines.
+pub(super) fn python_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split_terminator(|character| {
+        matches!(
+            character,
+            '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    })
+}
+
 /// How many characters of white space a text begins with.
 pub(super) fn indentation(text: &str) -> usize {
     let indent = text.len() - strip_start(text).len();

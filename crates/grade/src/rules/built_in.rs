@@ -25,9 +25,6 @@ pub(super) const SOURCES: &[(&str, &str)] = &files![
     "modin.toml",
     "monai.toml",
     "moto.toml",
-    "multi-swe-bench-go.toml",
-    "multi-swe-bench-jq.toml",
-    "multi-swe-bench-rust.toml",
     "mypy.toml",
     "pandas.toml",
     "pvlib-python.toml",
@@ -42,13 +39,21 @@ pub(super) const SOURCES: &[(&str, &str)] = &files![
     "seaborn.toml",
     "sphinx.toml",
     "sqlfluff.toml",
-    "swe-smith-autograd.toml",
+    "swe-bench-c.toml",
+    "swe-bench-go.toml",
+    "swe-bench-java.toml",
+    "swe-bench-javascript.toml",
+    "swe-bench-php.toml",
+    "swe-bench-ruby.toml",
+    "swe-bench-rust.toml",
+    "swe-smith-cpp.toml",
     "swe-smith-go.toml",
-    "swe-smith-mypy.toml",
-    "swe-smith-paramiko.toml",
-    "swe-smith-pydantic.toml",
-    "swe-smith-slugify.toml",
-    "swe-smith-tornado.toml",
+    "swe-smith-java.toml",
+    "swe-smith-javascript.toml",
+    "swe-smith-php-csharp.toml",
+    "swe-smith-python.toml",
+    "swe-smith-rust.toml",
+    "swe-smith-typescript.toml",
     "sympy.toml",
     "xarray.toml",
     // The first that is for a repository counts.
@@ -61,7 +66,7 @@ static BUILT_IN: LazyLock<Vec<RulesFile>> = LazyLock::new(|| {
     let read = SOURCES
         .iter()
         .map(|(name, text)| RulesFile::read(name, text));
-    read.filter_map(Result::ok).collect()
+    read.filter_map(Result::ok).flatten().collect()
 });
 
 pub(super) fn files() -> &'static [RulesFile] {
@@ -76,7 +81,7 @@ mod tests {
     fn the_built_in_rules_are_read() {
         for (name, text) in SOURCES {
             let rules = RulesFile::read(name, text).unwrap_or_else(|error| panic!("{error:?}"));
-            let parsers = rules.check_parsers();
+            let parsers = rules.iter().try_for_each(RulesFile::check_parsers);
             parsers.unwrap_or_else(|error| panic!("{error:?}"));
         }
     }

@@ -9,7 +9,10 @@ use crate::near::{nearest, parsers_like};
 use crate::parse::parser;
 
 /// Keys of a file besides those of [`Settings`].
-const FILE_KEYS: [&str; 4] = ["repository", "shape", "any_version", "version"];
+const FILE_KEYS: [&str; 5] = ["repository", "shape", "expected", "any_version", "version"];
+
+/// Keys of a repository's table besides those of [`Settings`].
+const REPOSITORY_KEYS: [&str; 3] = ["names", "any_version", "version"];
 
 /// Keys of [`Settings`].
 const SETTINGS_KEYS: [&str; 8] = [
@@ -50,6 +53,10 @@ pub enum TestNames {
     Cases,
     /// The files that the names of the expected tests begin with.
     Expected,
+    /// The directories `packages/NAME` of the files that the patch which starts the instance is about.
+    Packages,
+    /// A command for each file of the test patch, as Calypso's tests are run.
+    Calypso,
 }
 
 /// What rules say.
@@ -104,13 +111,25 @@ fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String
     }))
 }
 
-/// The rules of one file.
+/// What rules are looked for by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) shape: Option<Shape>,
+    pub(crate) repository: &'a str,
+    pub(crate) version: Option<&'a str>,
+    /// The tests that must turn.
+    pub(crate) fail_to_pass: &'a [String],
+}
+
+/// The rules of a file for repositories that have them in common.
 #[derive(Debug, Clone)]
 pub(crate) struct RulesFile {
     pub(crate) name: String,
     /// `owner/name` each, `owner/*`, or `*`.
     pub(crate) repositories: Vec<String>,
     shape: Option<Shape>,
+    /// What the name of each test that must turn has in it.
+    expected: Option<String>,
     /// Whether versions that no entry names are run by `base`.
     any_version: bool,
     base: Settings,
@@ -126,9 +145,40 @@ struct Entry {
 /// What is read of a file besides its settings.
 #[derive(Deserialize)]
 struct Head {
-    #[serde(default, deserialize_with = "lines")]
-    repository: Option<Vec<String>>,
+    #[serde(default)]
+    repository: Repositories,
     shape: Option<Shape>,
+    expected: Option<String>,
+    #[serde(default)]
+    any_version: bool,
+    #[serde(default)]
+    version: Vec<Table>,
+}
+
+/// The repositories that a file is for.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "must be a name, a list of names, or tables `[[repository]]`"
+)]
+enum Repositories {
+    One(String),
+    Many(Vec<String>),
+    /// Each with rules of its own.
+    Tables(Vec<Table>),
+}
+
+impl Default for Repositories {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+/// What is read of a repository's table besides its settings.
+#[derive(Deserialize)]
+struct RepositoryHead {
+    #[serde(default, deserialize_with = "lines")]
+    names: Option<Vec<String>>,
     #[serde(default)]
     any_version: bool,
     #[serde(default)]
@@ -143,30 +193,60 @@ struct EntryHead {
 }
 
 impl RulesFile {
-    pub(crate) fn read(name: &str, text: &str) -> Result<Self, RulesError> {
+    pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Self>, RulesError> {
         let table: Table = toml::from_str(text).map_err(|source| wrong(name, source))?;
         check_keys(name, "", &table, &[&FILE_KEYS[..], &SETTINGS_KEYS])?;
         let head: Head = part(name, &table)?;
-        let repositories = head.repository.unwrap_or_default();
-        if repositories
-            .iter()
-            .all(|repository| repository.trim().is_empty())
-        {
-            return Err(incomplete(name, "`repository` names no repository"));
-        }
-        let entries: Vec<Entry> = head
-            .version
-            .iter()
-            .map(|table| Entry::read(name, table))
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
+        let base: Settings = part(name, &without(&table, &FILE_KEYS))?;
+        let entries = entries(name, "version.", &head.version)?;
+        let file = Self {
             name: name.to_owned(),
-            repositories,
+            repositories: Vec::new(),
             shape: head.shape,
+            expected: head.expected,
             any_version: head.any_version || entries.is_empty(),
-            base: part(name, &without(&table, &FILE_KEYS))?,
+            base,
             entries,
+        };
+        match head.repository {
+            Repositories::One(repository) => Ok(vec![file.named(vec![repository])?]),
+            // An empty list of tables reads as an empty list of names.
+            Repositories::Many(repositories) => Ok(vec![file.named(repositories)?]),
+            Repositories::Tables(tables) => {
+                tables.iter().map(|table| file.with_table(table)).collect()
+            }
+        }
+    }
+
+    fn named(self, repositories: Vec<String>) -> Result<Self, RulesError> {
+        if repositories.iter().all(|name| name.trim().is_empty()) {
+            return Err(incomplete(&self.name, "`repository` names no repository"));
+        }
+        Ok(Self {
+            repositories,
+            ..self
         })
+    }
+
+    /// The rules of a repository's table, and what they leave open from the file.
+    fn with_table(&self, table: &Table) -> Result<Self, RulesError> {
+        let file = &self.name;
+        check_keys(
+            file,
+            "repository.",
+            table,
+            &[&REPOSITORY_KEYS[..], &SETTINGS_KEYS],
+        )?;
+        let head: RepositoryHead = part(file, table)?;
+        let own: Settings = part(file, &without(table, &REPOSITORY_KEYS))?;
+        let entries = entries(file, "repository.version.", &head.version)?;
+        let rules = Self {
+            base: own.over(&self.base),
+            any_version: head.any_version || entries.is_empty(),
+            entries,
+            ..self.clone()
+        };
+        rules.named(head.names.unwrap_or_default())
     }
 
     /// Checks that there are the parsers which they name.
@@ -185,14 +265,21 @@ impl RulesFile {
         Ok(())
     }
 
-    pub(crate) fn is_for(&self, shape: Option<Shape>, repository: &str) -> bool {
+    pub(crate) fn is_for(&self, wanted: &Wanted<'_>) -> bool {
+        let repository = wanted.repository;
         let names = |pattern: &str| match pattern.strip_suffix('*') {
             Some(owner) => repository
                 .get(..owner.len())
                 .is_some_and(|start| start.eq_ignore_ascii_case(owner)),
             None => repository.eq_ignore_ascii_case(pattern),
         };
-        self.shape == shape && self.repositories.iter().any(|pattern| names(pattern))
+        let is_expected = |part: &str| {
+            let tests = wanted.fail_to_pass;
+            !tests.is_empty() && tests.iter().all(|test| test.contains(part))
+        };
+        self.shape == wanted.shape
+            && self.repositories.iter().any(|pattern| names(pattern))
+            && self.expected.as_deref().is_none_or(is_expected)
     }
 
     /// What they say for a version.
@@ -230,9 +317,14 @@ impl RulesFile {
     }
 }
 
+fn entries(file: &str, place: &str, tables: &[Table]) -> Result<Vec<Entry>, RulesError> {
+    let read = |table| Entry::read(file, place, table);
+    tables.iter().map(read).collect()
+}
+
 impl Entry {
-    fn read(file: &str, table: &Table) -> Result<Self, RulesError> {
-        check_keys(file, "version.", table, &[&["names"], &SETTINGS_KEYS])?;
+    fn read(file: &str, place: &str, table: &Table) -> Result<Self, RulesError> {
+        check_keys(file, place, table, &[&["names"], &SETTINGS_KEYS])?;
         let head: EntryHead = part(file, table)?;
         if head.names.is_empty() {
             return Err(incomplete(file, "a `[[version]]` has no `names`"));

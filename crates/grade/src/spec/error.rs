@@ -66,7 +66,10 @@ pub enum SpecError {
     /// The row's `eval_type` is none that we know.
     #[error("read grading data: unknown eval_type `{0}` (known: pass_and_fail, fail_only)")]
     EvalType(String),
-    /// The parser is a program, and those are not run here.
+    /// The row's tests run on Windows alone.
+    #[error("read grading data: the row's image is for Windows, where nothing is run")]
+    Windows,
+    /// The parser is a program, and the row has no commands whose output it could be given.
     #[error("read grading data: the row's `{field}` is a program, not the name of a parser")]
     ParserProgram {
         /// Name of the field.
@@ -132,6 +135,7 @@ impl SpecError {
                     .to_owned(),
             ],
             Self::EvalType(_) => vec![],
+            Self::Windows => vec!["leave the row out when grading".to_owned()],
             Self::ParserProgram { .. } => vec![
                 "name one of our parsers as `log_parser` in a file for --repository-rules"
                     .to_owned(),

@@ -3,6 +3,7 @@
 use schema::grading::{Criterion, Origin};
 use serde_json::Value;
 
+use super::program::{self, is_program};
 use super::{Case, SpecError, row};
 use crate::near::parsers_like;
 use crate::rules::Shape;
@@ -10,12 +11,22 @@ use crate::rules::Shape;
 /// Parser of what SWE-bench Pro's own scripts print.
 const OF_RUN_SCRIPTS: &str = "swe_bench_pro";
 
-/// The parser's name and where it is from: the row's field, the row's `install_config`, the rules; a program in the row only when the rules
-/// name none.
+/// What the names of files that are built in begin with.
+const BUILT_IN: &str = "built-in:";
+
+/// The parser's name and where it is from: the row's field, the row's `install_config`, the rules. A program in the row gives way to the user's
+/// rules; else what calls it prints results that one of our parsers reads.
 pub(super) fn parser(case: &Case<'_>) -> Result<(String, Origin), SpecError> {
     let (name, origin) = match named(case)? {
         Some((name, field)) if is_program(name) => {
-            in_rules(case).ok_or(SpecError::ParserProgram { field })?
+            let ours = given_rules(case);
+            let own = || {
+                let run = program_of(case)?
+                    .map(|_| (program::PARSER.to_owned(), Origin::Row(field.to_owned())));
+                run.or_else(|| in_rules(case))
+                    .ok_or(SpecError::ParserProgram { field })
+            };
+            ours.map_or_else(own, Ok)?
         }
         Some((name, field)) => (name.to_owned(), Origin::Row(field.to_owned())),
         None => default(case)?,
@@ -54,12 +65,36 @@ fn named<'a>(case: &'a Case<'_>) -> Result<Option<(&'a str, &'static str)>, Spec
     }
 }
 
+/// The program that reads the row's log, where there is one, nothing goes before it, and the row has commands whose output it can be given.
+pub(super) fn program_of<'a>(case: &'a Case<'_>) -> Result<Option<&'a str>, SpecError> {
+    let own_script = case.answer.eval_script.as_deref().unwrap_or_default();
+    let tests = row::commands(&case.answer.extra, "test_cmds", "test_cmds")?;
+    if !own_script.trim().is_empty() || tests.is_empty() || given_rules(case).is_some() {
+        return Ok(None);
+    }
+    let named = named(case)?.map(|(name, _)| name);
+    Ok(named.filter(|name| is_program(name)))
+}
+
+/// What rules of the user's say.
+fn given_rules(case: &Case<'_>) -> Option<(String, Origin)> {
+    in_rules(case).filter(|(_, origin)| match origin {
+        Origin::Rules { file, .. } => !file.starts_with(BUILT_IN),
+        Origin::Given | Origin::Row(_) | Origin::Family(_) | Origin::Default => false,
+    })
+}
+
 fn in_rules(case: &Case<'_>) -> Option<(String, Origin)> {
     let found = case.of_any_version()?;
     Some((found.settings.log_parser.clone()?, found.origin.clone()))
 }
 
 fn default(case: &Case<'_>) -> Result<(String, Origin), SpecError> {
+    if given_rules(case).is_none()
+        && let Some(other) = row::multi_swe_class(case.instance, case.answer)?
+    {
+        return Err(SpecError::NoParser { repository: other });
+    }
     if let Some(found) = in_rules(case) {
         return Ok(found);
     }
@@ -81,9 +116,4 @@ fn default(case: &Case<'_>) -> Result<(String, Origin), SpecError> {
             field: "log_parser",
         }),
     }
-}
-
-/// Some datasets carry the parser itself, as Python.
-fn is_program(name: &str) -> bool {
-    name.contains('\n') || name.starts_with("def ") || name.starts_with("import ")
 }

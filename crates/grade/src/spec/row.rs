@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::SpecError;
+use crate::directives::quoted;
 use crate::parse::r2e_gym_name;
 use crate::rules::Shape;
 
@@ -23,6 +24,22 @@ pub(super) fn shape(instance: &Instance, answer: &AnswerKey) -> Option<Shape> {
     } else {
         None
     }
+}
+
+/// Multi-SWE-bench: the class of a row that is not its repository's, where the row names one. Those of its first release name none.
+pub(super) fn multi_swe_class(
+    instance: &Instance,
+    answer: &AnswerKey,
+) -> Result<Option<String>, SpecError> {
+    if shape(instance, answer) != Some(Shape::MultiSweBench) {
+        return Ok(None);
+    }
+    let owner = instance.repo.split('/').next().unwrap_or_default();
+    if let Some(interval) = text(answer, "number_interval")? {
+        return Ok(Some(format!("{owner}/{interval}")));
+    }
+    let tag = text(answer, "tag")?;
+    Ok(tag.map(|tag| format!("{} {tag}", instance.repo)))
 }
 
 /// Whether a row is of SWE-bench Pro: how its tests are run is in scripts of its own, and nothing else knows it.
@@ -61,6 +78,38 @@ pub(super) fn commands(
         .into_iter()
         .filter(|command| !command.trim().is_empty())
         .collect())
+}
+
+/// Commands that export the variables of a member that is an object of texts and numbers; null counts as absent.
+pub(super) fn variables(
+    fields: &Map<String, Value>,
+    name: &str,
+    field: &'static str,
+) -> Result<Vec<String>, SpecError> {
+    let wrong = || bad(field, "must have an object of texts as `env_vars`");
+    let members = match fields.get(name) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(members)) => members,
+        Some(_) => return Err(wrong()),
+    };
+    let is_name = |name: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let export = |(name, value): (&String, &Value)| {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                return Err(wrong());
+            }
+        };
+        if name.is_empty() || !is_name(name) {
+            return Err(wrong());
+        }
+        Ok(format!("export {name}={}", quoted(&value)))
+    };
+    members.iter().map(export).collect()
 }
 
 /// A field that is an object; null counts as absent.

@@ -2,7 +2,7 @@
 
 use schema::grading::Origin;
 
-use super::{Case, SpecError, paths_of, row};
+use super::{Case, SpecError, assets, calypso, parser, paths_of, program, row};
 use crate::directives::{quoted, with_tests};
 use crate::eval_script::{Recipe, Tests, here_document};
 use crate::log::START;
@@ -89,6 +89,7 @@ fn of_install_config(case: &Case<'_>, patch: &patch::Patch) -> Result<FromRow, S
         *one = with_tests(one, TestNames::Files, patch, case.answer);
     }
     let mut setup = vec!["export LANG=C.UTF-8 LC_ALL=C.UTF-8".to_owned()];
+    setup.extend(row::variables(config, "env_vars", FIELD)?);
     setup.extend(commands("eval_commands")?);
     let recipe = Recipe {
         strict: true,
@@ -100,7 +101,7 @@ fn of_install_config(case: &Case<'_>, patch: &patch::Patch) -> Result<FromRow, S
     Ok((!recipe.test.is_empty()).then_some((recipe, FIELD)))
 }
 
-/// SWE-bench-Live: lists of complete commands.
+/// SWE-bench-Live: lists of complete commands, and perhaps a program that reads what they print.
 fn of_test_commands(case: &Case<'_>, _: &patch::Patch) -> Result<FromRow, SpecError> {
     let commands = |field| row::commands(&case.answer.extra, field, field);
     let (test, print) = (commands("test_cmds")?, commands("print_cmds")?);
@@ -111,7 +112,14 @@ fn of_test_commands(case: &Case<'_>, _: &patch::Patch) -> Result<FromRow, SpecEr
         build: commands("rebuild_cmds")?,
         ..Recipe::default()
     };
-    if print.is_empty() {
+    if case.instance.image.as_deref().is_some_and(is_for_windows) {
+        return Err(SpecError::Windows);
+    }
+    if let Some(program) = parser::program_of(case)? {
+        let commands = program::commands(program, &test, &print);
+        recipe.build.extend(commands.build);
+        recipe.test = commands.print;
+    } else if print.is_empty() {
         recipe.test = test;
     } else {
         // What the tests print goes elsewhere, and is printed after them.
@@ -119,6 +127,11 @@ fn of_test_commands(case: &Case<'_>, _: &patch::Patch) -> Result<FromRow, SpecEr
         recipe.test = print;
     }
     Ok(Some((recipe, "test_cmds")))
+}
+
+/// Whether an image is one of SWE-bench-Live's for Windows.
+fn is_for_windows(image: &str) -> bool {
+    image.contains("sweb.eval.win.")
 }
 
 /// SWE-bench Pro: one script runs the tests, another makes JSON of what they print.
@@ -177,13 +190,20 @@ fn of_rules(case: &Case<'_>, found: &Found, patch: &patch::Patch) -> Result<Reci
         });
     };
     let names = settings.tests.unwrap_or_default();
-    *last = with_tests(last, names, patch, case.answer);
+    if names == TestNames::Calypso {
+        test = calypso::commands(last, patch);
+    } else {
+        *last = with_tests(last, names, patch, case.answer);
+    }
     let lines = |lines: &Option<Vec<String>>| lines.clone().unwrap_or_default();
+    let assets = assets::assets(case.answer)?;
+    let mut build: Vec<String> = assets.iter().map(assets::Asset::command).collect();
+    build.extend(lines(&settings.build));
     Ok(Recipe {
         strict: row::shape(case.instance, case.answer).is_none(),
         setup: lines(&settings.setup),
         install: lines(&settings.install),
-        build: lines(&settings.build),
+        build,
         test,
     })
 }

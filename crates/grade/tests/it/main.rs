@@ -27,6 +27,10 @@ mod rules;
 #[cfg(test)]
 mod scripts;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
+mod smith_maps;
+#[cfg(test)]
 mod specs;
 #[cfg(test)]
 mod summaries;

@@ -74,10 +74,7 @@ fn every_published_row_is_resolved_or_its_missing_piece_named() {
     only("swe-bench-lite-sample.jsonl", "rules");
     only("multimodal-v5", "by the row's `eval_script`");
     only("swe-smith", "rules");
-    only(
-        "multi-swe-bench/expressjs__express-3695.json",
-        "read grading data: there is no parser like Multi-SWE-bench's own for `expressjs/express`",
-    );
+    only("multi-swe-bench/expressjs__express-3695.json", "rules");
     only("multi-swe-bench/BurntSushi__ripgrep-2626.json", "rules");
     only("multi-swe-bench/tokio-rs__bytes-732.json", "rules");
     only("multi-swe-bench/jqlang__jq_dataset.jsonl", "rules");

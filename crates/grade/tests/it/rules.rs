@@ -128,6 +128,12 @@ fn broken_files_are_refused_with_a_hint() {
         "read the repository rules mine.toml: unknown key `version.name`"
     );
     assert_eq!(hints, ["is names meant?"]);
+    let (text, hints) = refused("[[repository]]\nname = 'o/r'\n");
+    assert_eq!(
+        text,
+        "read the repository rules mine.toml: unknown key `repository.name`"
+    );
+    assert_eq!(hints, ["is names meant?"]);
     let (text, hints) = refused("repository = 'o/r'\nlog_parser = 'pytst'\n");
     assert!(text.contains("`pytst`"), "{text}");
     assert_eq!(hints, ["is pytest meant?"]);
@@ -152,6 +158,14 @@ fn broken_files_are_refused_with_a_hint() {
         ),
         (
             "repository = 3\n",
+            "must be a name, a list of names, or tables `[[repository]]`",
+        ),
+        (
+            "[[repository]]\nlog_parser = 'tap'\n",
+            "`repository` names no repository",
+        ),
+        (
+            "[[repository]]\nnames = 'o/r'\ntest_command = 3\n",
             "must be a command or a list of commands",
         ),
         (

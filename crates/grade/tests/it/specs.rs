@@ -95,7 +95,9 @@ fn lines(script: &str) -> Vec<&str> {
 
 #[test]
 fn a_row_with_all_fields() {
-    let Resolved { spec, provenance } = resolved(&answer());
+    let Resolved {
+        spec, provenance, ..
+    } = resolved(&answer());
     assert_eq!(spec.instance_id, "o__r-1");
     assert_eq!(spec.eval_script, "pytest -rA");
     assert_eq!(spec.log_parser, "pytest");
@@ -125,7 +127,9 @@ fn a_script_that_applies_the_test_patch_itself() {
 fn the_built_in_rules_are_for_rows_that_say_nothing() {
     let answer = answer_with(&json!({}));
     let flask = instance("pallets/flask", Some("2.3"));
-    let Resolved { spec, provenance } = resolve(&flask, &answer, &Rules::default()).unwrap();
+    let Resolved {
+        spec, provenance, ..
+    } = resolve(&flask, &answer, &Rules::default()).unwrap();
     let rules = Origin::Rules {
         file: "built-in:flask.toml".to_owned(),
         version: Some("2.3".to_owned()),
@@ -143,7 +147,9 @@ fn the_built_in_rules_are_for_rows_that_say_nothing() {
         log_parser: Some("tap".to_owned()),
         ..answer
     };
-    let Resolved { spec, provenance } = resolve(&flask, &own, &Rules::default()).unwrap();
+    let Resolved {
+        spec, provenance, ..
+    } = resolve(&flask, &own, &Rules::default()).unwrap();
     assert_eq!(spec.log_parser, "tap");
     assert_eq!(provenance.log_parser, row("log_parser"));
     assert_eq!(provenance.eval_script, rules);
@@ -187,7 +193,9 @@ fn the_rows_of_swe_rebench_bring_their_installation() {
         "python": "3.9", "install": "pip install -e .[dev]", "pre_install": null, "env_vars": null,
         "test_cmd": "pytest --no-header -rA", "log_parser": "parse_log_pytest",
     });
-    let Resolved { spec, provenance } = resolved(&answer_with(&json!({"install_config": config})));
+    let Resolved {
+        spec, provenance, ..
+    } = resolved(&answer_with(&json!({"install_config": config})));
     let lines = lines(&spec.eval_script);
     assert_eq!(
         &lines[..5],
@@ -218,7 +226,9 @@ fn the_rows_of_swe_bench_live_bring_their_commands() {
         json!({"test_cmds": ["pytest -rA a.py"], "log_parser": "pytest", "rebuild_cmds": []});
     let mut answer = answer_with(&fields);
     answer.log_parser = Some("pytest".to_owned());
-    let Resolved { spec, provenance } = resolved(&answer);
+    let Resolved {
+        spec, provenance, ..
+    } = resolved(&answer);
     assert!(
         spec.eval_script
             .contains(": '>>>>> Start Test Output'\npytest -rA a.py\n")
@@ -234,11 +244,12 @@ fn the_rows_of_swe_bench_live_bring_their_commands() {
 }
 
 #[test]
-fn a_parser_that_is_a_program_is_not_run() {
+fn a_parser_that_is_a_program_needs_the_rows_own_commands() {
     let program = "def parse(log):\n    return {}\n";
-    let fields = json!({"test_cmds": ["make check"], "parser": program});
+    let fields = json!({"test_cmd": "make check", "parser": program});
     let error = error(&instance("o/r", None), &answer_with(&fields));
     assert_eq!(error, SpecError::ParserProgram { field: "parser" });
+    let fields = json!({"test_cmds": ["make check"], "parser": program});
     // Rules may name one of ours instead.
     let mut rules = Rules::default();
     rules
@@ -254,7 +265,9 @@ fn a_parser_that_is_a_program_is_not_run() {
 fn a_row_with_a_command_of_its_own() {
     let mut answer = answer_with(&json!({"test_cmd": "make check", "install": "make"}));
     answer.log_parser = Some("tap".to_owned());
-    let Resolved { spec, provenance } = resolved(&answer);
+    let Resolved {
+        spec, provenance, ..
+    } = resolved(&answer);
     assert!(
         spec.eval_script
             .contains("set -x\nexport TZ=UTC PYTHONHASHSEED=0\nmake\n")
@@ -428,7 +441,15 @@ fn rows_of_each_dataset_get_its_parser() {
     assert_eq!(smith("paramiko__paramiko"), "swe_smith_paramiko");
     assert_eq!(smith("un33k__python-slugify"), "swe_smith_slugify");
     assert_eq!(smith("tornadoweb__tornado"), "swe_smith_tornado");
-    assert_eq!(smith("gin-gonic__gin"), "gotest");
+    assert_eq!(smith("gin-gonic__gin"), "swe_smith_gotest");
+    assert_eq!(smith("expressjs__express"), "swe_smith_mocha");
+    assert_eq!(smith("trpc__trpc"), "swe_smith_vitest");
+    assert_eq!(smith("google__gson"), "swe_smith_surefire");
+    assert_eq!(smith("Netflix__eureka"), "swe_smith_junit");
+    assert_eq!(smith("clap-rs__clap"), "swe_smith_cargo");
+    assert_eq!(smith("google__draco"), "swe_smith_googletest");
+    assert_eq!(smith("doctrine__dbal"), "swe_smith_phpunit");
+    assert_eq!(smith("microsoft__VirtualClient"), "swe_smith_dotnet");
     let r2e = json!({"expected_output_json": {"T.a": "PASSED"}});
     assert_eq!(parser_of("", &r2e), "r2e_gym");
     let pro = json!({"run_script": "x", "parser_script": "y"});
@@ -441,6 +462,84 @@ fn rows_of_each_dataset_get_its_parser() {
     let live = resolve(&instance("o/r", None), &live, &Rules::default()).unwrap();
     assert_eq!(live.spec.log_parser, "pytest");
     assert_eq!(parser_of("python/mypy", &json!({})), "pytest", "SWE-Gym");
+}
+
+#[test]
+fn repositories_of_swe_smith_without_a_profile_are_named_unless_their_tests_are_of_pytest() {
+    let row = |repo: &str, test: &str| {
+        let answer = AnswerKey {
+            fail_to_pass: vec![test.to_owned()],
+            ..answer_with(&json!({}))
+        };
+        let instance = instance(&format!("swesmith/{repo}.01234567"), None);
+        resolve(&instance, &answer, &Rules::default())
+    };
+    let pytest = row("mine__project", "tests/test_a.py::T::b").unwrap().spec;
+    assert_eq!(pytest.log_parser, "swe_smith");
+    assert!(
+        pytest.eval_script.contains("--verbose tests/test_a.py\n"),
+        "{}",
+        pytest.eval_script
+    );
+    // SWE-smith's own profile of jQuery names a parser that it does not have.
+    for repo in ["mine__project", "jquery__jquery"] {
+        let error = row(repo, "adds two numbers").unwrap_err();
+        assert_eq!(
+            error,
+            SpecError::NoRules {
+                repository: format!("swesmith/{repo}.01234567"),
+                nearest: Vec::new(),
+            }
+        );
+    }
+}
+
+#[test]
+fn a_command_may_get_the_packages_that_the_bug_is_in() {
+    let answer = AnswerKey {
+        start_patch: Some(
+            "--- a/packages/core/src/a.js\n+++ b/packages/core/src/a.js\n@@ -1 +1 @@\n-a\n+b\n--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-a\n+b\n"
+                .to_owned(),
+        ),
+        ..answer_with(&json!({}))
+    };
+    let babel = instance("swesmith/babel__babel.2ea3fc8f", None);
+    let script = resolve(&babel, &answer, &Rules::default()).unwrap().spec;
+    assert!(
+        script
+            .eval_script
+            .contains("yarn jest --verbose packages/core\n"),
+        "{}",
+        script.eval_script
+    );
+}
+
+#[test]
+fn undoing_what_makes_a_task_is_its_known_fix() {
+    let bug = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-whole\n+broken\n";
+    let mut answer = AnswerKey {
+        start_patch: Some(bug.to_owned()),
+        fail_to_pass: ["t.py::a", "mod::tests::b", "t.py::c", "d"]
+            .map(str::to_owned)
+            .into(),
+        pass_to_pass: vec!["u.py::e".to_owned()],
+        ..AnswerKey::default()
+    };
+    let fix = grade::known_fix(&answer).unwrap();
+    assert!(fix.contains("-broken\n+whole\n"), "{fix}");
+    assert_eq!(grade::withheld_tests(&answer), ["t.py"]);
+    // Whatever a patch does to the files of the tests that are named does not count.
+    let paths = test_paths(&answer).unwrap();
+    let names: Vec<_> = paths
+        .restore
+        .iter()
+        .map(|path| path.to_str_lossy().into_owned())
+        .collect();
+    assert_eq!(names, ["t.py", "u.py"]);
+    answer.patch = Some("FIX".to_owned());
+    assert_eq!(grade::known_fix(&answer).as_deref(), Some("FIX"));
+    answer.start_patch = None;
+    assert_eq!(grade::withheld_tests(&answer), [""; 0]);
 }
 
 #[test]

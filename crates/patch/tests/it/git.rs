@@ -121,7 +121,7 @@ impl Repository {
     }
 
     /// The last commit as a patch.
-    fn last(&self, options: &[&str]) -> Vec<u8> {
+    pub(crate) fn last(&self, options: &[&str]) -> Vec<u8> {
         self.run(
             &[
                 &[

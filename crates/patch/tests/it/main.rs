@@ -11,6 +11,8 @@ mod path_classes;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod reverse;
+#[cfg(test)]
 mod split;
 #[cfg(test)]
 mod split_zoo;

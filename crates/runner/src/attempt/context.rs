@@ -8,7 +8,7 @@ use dataset::Row;
 use patch::PathClasses;
 use sandbox::SandboxSpec;
 use sandbox::place::{Backend, Labels, PlaceSpec};
-use sandbox::repository::Origin;
+use sandbox::repository::{Origin, StartChange};
 use schema::{AttemptKey, FailureKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -166,7 +166,7 @@ impl Context {
         let place = self.place(entry, labels);
         self.prepare(entry, &place, reports).await?;
         let _turn = permit(turn).await?;
-        let origin = self.origin(entry).await?;
+        let origin = self.origin(entry, purpose).await?;
         let spec = SandboxSpec {
             place,
             repository: origin,
@@ -231,11 +231,12 @@ impl Context {
     }
 
     /// Where the repository of the entry's sandboxes comes from.
-    async fn origin(&self, entry: &Entry) -> Result<Origin, Failure> {
+    async fn origin(&self, entry: &Entry, purpose: Purpose) -> Result<Origin, Failure> {
         let base = entry.row.instance.base_commit.as_deref();
+        let change = start_change(&entry.row, purpose).map(Arc::new);
         if brings_repositories(self.backend(entry).as_ref()) {
             let path = entry.repository.as_deref();
-            return Ok(self.repositories.in_image(path, base));
+            return Ok(self.repositories.in_image(path, base, change));
         }
         let Some(path) = &entry.repository else {
             return Err(Failure {
@@ -243,7 +244,9 @@ impl Context {
                 message: format!("{} has no repository", entry.row.instance.id),
             });
         };
-        Ok(Origin::Host(self.repositories.get(path, base).await?))
+        Ok(Origin::Host(
+            self.repositories.get(path, base, change).await?,
+        ))
     }
 
     /// Where sandboxes of the entry stand.
@@ -333,6 +336,20 @@ pub(crate) fn started_with(init: &str, text: &str) -> String {
         return text.to_owned();
     }
     format!("{init}\n{text}")
+}
+
+/// What is done to the row's repository before anybody works in it. Whoever solves gets it without the tests that must turn, as the dataset's own
+/// environments are.
+fn start_change(row: &Row, purpose: Purpose) -> Option<StartChange> {
+    let patch = row.answer.start_patch.as_ref()?;
+    let removed = match purpose {
+        Purpose::Solve => grade::withheld_tests(&row.answer),
+        Purpose::Grade => Vec::new(),
+    };
+    Some(StartChange {
+        patch: patch.clone().into_bytes(),
+        removed,
+    })
 }
 
 /// Whether sandboxes of a backend may have a repository of their own.

@@ -10,7 +10,7 @@ use schema::journal::{EmptyReason, PatchSummary, Seconds};
 use schema::{AttemptKey, InstanceId, Outcome, Prediction, RunEvent, Usage};
 
 use super::{
-    Batch, Work, before, build, images, plan_rows, policy, reap, refuse_living, take,
+    Batch, Work, before, build, needs, plan_rows, policy, reap, refuse_living, take,
     ungradable_rows,
 };
 use crate::backends;
@@ -62,7 +62,7 @@ impl Batch {
         before(&settings, &run)?;
         refuse_living(&run)?;
         let ungradable = ungradable_rows(&settings, &rows)?;
-        let backends = backends::select(&settings, &images(&settings, &rows)?).await?;
+        let backends = backends::select(&settings, &needs(&settings, &rows)?).await?;
         let mut warnings: Vec<String> = backends.warnings().map(str::to_owned).collect();
         warnings.extend(ungradable);
         let plan_rows = plan_rows(&rows);

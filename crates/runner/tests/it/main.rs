@@ -40,3 +40,4 @@ mod searches;
 mod secrets;
 mod servers;
 mod shell;
+mod started;

@@ -95,7 +95,7 @@ impl From<Cause> for Refusal {
 }
 
 /// The first way that works, with the tree that it gives.
-fn try_all(
+pub(super) fn try_all(
     repository: &Repository,
     now: Oid,
     patch: &[u8],
@@ -184,6 +184,7 @@ fn merge(repository: &Repository, now: Oid, patch: &[u8]) -> Result<Oid, Cause> 
 }
 
 /// What one file becomes.
+#[derive(Debug)]
 pub(super) struct Step {
     pub(super) path: Vec<u8>,
     /// Mode and content; `None` when it goes.
@@ -191,7 +192,7 @@ pub(super) struct Step {
 }
 
 /// What turns one tree into another: deletions first.
-fn steps(repository: &Repository, old: Oid, new: Oid) -> Result<Vec<Step>, git2::Error> {
+pub(super) fn steps(repository: &Repository, old: Oid, new: Oid) -> Result<Vec<Step>, git2::Error> {
     let (old, new) = (repository.find_tree(old)?, repository.find_tree(new)?);
     let diff = repository.diff_tree_to_tree(Some(&old), Some(&new), None)?;
     let (mut deletions, mut writes) = (Vec::new(), Vec::new());

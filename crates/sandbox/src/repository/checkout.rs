@@ -34,6 +34,8 @@ pub(crate) struct Start {
     pub(super) baseline: Arc<Baseline>,
     /// The image's repository that it was made of: it is kept as long as anybody uses it.
     pub(super) image: Option<Arc<ImageRepository>>,
+    /// Files of an image that a change of the start commit takes away, and that still lie there.
+    pub(super) to_remove: Vec<Vec<u8>>,
 }
 
 impl Start {
@@ -44,6 +46,7 @@ impl Start {
             stamps: Vec::new(),
             baseline,
             image: None,
+            to_remove: Vec::new(),
         }
     }
 

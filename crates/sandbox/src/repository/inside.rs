@@ -119,6 +119,11 @@ impl<'a> Inside<'a> {
         }
     }
 
+    /// Takes away the files that a change of the start commit removes: before this the workspace is not what the start says.
+    pub(crate) async fn complete(&self, shell: &Shell, start: &Start) -> Result<(), Error> {
+        remove::files_alone(self.place, shell, &start.to_remove).await
+    }
+
     /// Writes files into the workspace, as its owner's.
     async fn install(
         &self,

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use git2::{ErrorCode, Index, ObjectType, Odb, Oid, Repository};
 
+use super::apply::Step;
 use super::base::Base;
 use super::bundle;
+use super::change::{Changed, StartChange, change};
 use super::history;
 use super::odb::disk;
 use super::pack::{PackError, pack};
@@ -50,6 +52,8 @@ pub struct Prepared {
     pub(super) verified: bool,
     /// The commit that the row names, where it names one.
     pub(super) base: Option<Base>,
+    /// Paths that a change of the start commit made, rewrote or removed.
+    pub(super) changed: u64,
     hidden: Vec<PathBuf>,
     /// Sorted by path.
     pub(super) files: Vec<Tracked>,
@@ -85,6 +89,7 @@ impl Prepared {
             absent: 0,
             verified: false,
             base: None,
+            changed: 0,
             hidden: Vec::new(),
             files: Vec::new(),
         })
@@ -146,6 +151,31 @@ pub fn prepare_unpacked(
     prepare_source(&unpacked.bundle, base_commit, root, |_| unpacked.open())
 }
 
+/// The same where something is done to the commit before anybody works: sandboxes start from what comes of it, which has no history. `unpacked` is
+/// the bundle at `source`, where it was unpacked before.
+///
+/// # Errors
+/// As [`prepare`], and when the change does not apply.
+pub fn prepare_changed(
+    source: &Path,
+    unpacked: Option<&Unpacked>,
+    base_commit: Option<&str>,
+    change: &StartChange,
+    root: &Path,
+) -> Result<Arc<Prepared>, Error> {
+    let mut prepared = Prepared::empty(source, root)?;
+    let opened = match unpacked {
+        Some(unpacked) => unpacked.open()?,
+        None => Source::open(source, &prepared.directory)?,
+    };
+    let base = find_base(source, &opened, base_commit)?;
+    prepared.fill_changed(&opened, base, change, source, Gaps::Refused)?;
+    prepared.hidden = to_hide(source, &opened, prepared.start);
+    drop(opened);
+    let _ = removal::remove_tree(&prepared.directory.join(bundle::UNPACKED));
+    Ok(Arc::new(prepared))
+}
+
 fn prepare_source(
     source: &Path,
     base_commit: Option<&str>,
@@ -157,7 +187,7 @@ fn prepare_source(
     prepared.start = find_base(source, &opened, base_commit)?;
     prepared.base = base_commit.map(|_| Base::Start);
     prepared
-        .fill(&opened, Gaps::Refused)
+        .fill(&opened, &opened, Gaps::Refused)
         .map_err(|error| incomplete(source, prepared.start, error))?;
     prepared.hidden = to_hide(source, &opened, prepared.start);
     drop(opened);
@@ -166,26 +196,48 @@ fn prepare_source(
     Ok(Arc::new(prepared))
 }
 
-/// Prepares what was fetched out of an image, called `label` in messages, at its HEAD, and says where its base commit is. `more` was left out besides.
+/// What was fetched out of an image, prepared.
+pub(super) struct OfImage {
+    pub(super) prepared: Arc<Prepared>,
+    /// Where the row's base commit is.
+    pub(super) base_commit: Option<BaseCommit>,
+    /// What the change does to the image's files.
+    pub(super) steps: Vec<Step>,
+}
+
+/// Prepares what was fetched out of an image, called `label` in messages, at its HEAD, with a change where there is one. `more` was left out besides.
 pub(super) fn prepare_fetched(
     source: &Path,
     label: &Path,
     base_commit: Option<&str>,
+    change: Option<&StartChange>,
     root: &Path,
     more: &LeftOut,
-) -> Result<(Arc<Prepared>, Option<BaseCommit>), Error> {
+) -> Result<OfImage, Error> {
     let mut prepared = Prepared::empty(label, root)?;
     let opened = Source::open(source, &prepared.directory)?;
     prepared.start = find_base(label, &opened, None)?;
-    prepared
-        .fill(&opened, Gaps::Borne)
-        .map_err(|error| incomplete(label, prepared.start, error))?;
+    let place = base_commit.map(|name| prepared.look_for_base(&opened, name));
+    let steps = if let Some(change) = change {
+        // Patches are for what the change makes of it.
+        prepared.base = None;
+        let head = prepared.start;
+        prepared.fill_changed(&opened, head, change, label, Gaps::Borne)?
+    } else {
+        prepared
+            .fill(&opened, &opened, Gaps::Borne)
+            .map_err(|error| incomplete(label, prepared.start, error))?;
+        Vec::new()
+    };
     prepared.left_out.remotes += more.remotes;
     prepared.left_out.reflogs += more.reflogs;
     prepared.left_out.alternates += more.alternates;
     prepared.left_out.worktrees += more.worktrees;
-    let place = base_commit.map(|name| prepared.look_for_base(&opened, name));
-    Ok((Arc::new(prepared), place))
+    Ok(OfImage {
+        prepared: Arc::new(prepared),
+        base_commit: place,
+        steps,
+    })
 }
 
 fn to_hide(source: &Path, opened: &Source, start: Oid) -> Vec<PathBuf> {
@@ -275,7 +327,31 @@ fn incomplete(source: &Path, base: Oid, error: PackError) -> Error {
 }
 
 impl Prepared {
-    fn fill(&mut self, source: &Source, gaps: Gaps) -> Result<(), PackError> {
+    /// Fills it with what a change makes of a commit; returns what that does to the files.
+    fn fill_changed(
+        &mut self,
+        opened: &Source,
+        base: Oid,
+        asked: &StartChange,
+        label: &Path,
+        gaps: Gaps,
+    ) -> Result<Vec<Step>, Error> {
+        let scratch = tempfile::tempdir_in(&self.directory)
+            .map_err(|error| Error::start(format!("change {}", label.display()), error))?;
+        let Changed {
+            source,
+            start,
+            steps,
+        } = change(opened, base, asked, scratch.path(), label)?;
+        self.start = start;
+        self.changed = steps.len() as u64;
+        self.fill(&source, opened, gaps)
+            .map_err(|error| incomplete(label, base, error))?;
+        Ok(steps)
+    }
+
+    /// Fills it with the history of the start commit in `source`; `named` has the references that are left out.
+    fn fill(&mut self, source: &Source, named: &Source, gaps: Gaps) -> Result<(), PackError> {
         let repository = source.repository();
         let directory = repository.commondir();
         let shallow = lines(directory.join("shallow"))
@@ -296,7 +372,7 @@ impl Prepared {
         std::fs::create_dir_all(&packs)?;
         let odb = disk(&objects)?;
         self.packs = pack(&objects, &odb, &history.objects, &packs)?;
-        self.left_out = count(source, &history.objects)?;
+        self.left_out = count(named, &history.objects)?;
         let total = everything(&odb)?.len() as u64;
         self.left_out.objects = total.saturating_sub(self.objects);
         self.verified = self.verify(&history.objects)?;

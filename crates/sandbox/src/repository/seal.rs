@@ -51,6 +51,9 @@ pub struct SealRecord {
     pub left_out: LeftOut,
     /// Whether it was checked that nothing beyond the start commit can be read.
     pub verified: bool,
+    /// Paths that were changed or removed to make the task, where the row asks for that: the start commit then has no history.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changed_at_start: u64,
     /// What only a repository that came with an image has to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageState>,
@@ -101,6 +104,7 @@ impl SealRecord {
             submodules: prepared.submodules(),
             left_out: prepared.left_out.clone(),
             verified,
+            changed_at_start: prepared.changed,
             image: None,
         }
     }

@@ -121,7 +121,7 @@ async fn patches_are_tried_on_the_base_commit_too() {
             BaseCommit::Beyond,
             BaseCommit::Missing,
         ]) {
-            let sandbox = start_image(&ground, kind, &image, &repositories, Some(base)).await;
+            let sandbox = start_image(&ground, kind, &image, &repositories, Some(base), None).await;
             let seal = sandbox.seal();
             assert_eq!(seal.image.as_ref().unwrap().base_commit, Some(place));
             assert!(seal.verified, "{kind:?} {base}");
@@ -143,7 +143,7 @@ async fn patches_are_tried_on_the_base_commit_too() {
             }
             remove(&sandbox).await;
         }
-        let sandbox = start_image(&ground, kind, &image, &repositories, None).await;
+        let sandbox = start_image(&ground, kind, &image, &repositories, None, None).await;
         run(&sandbox, TABLE[0].0).await;
         assert_eq!(on_base(&sandbox).await, None, "the row names no base");
         remove(&sandbox).await;

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sandbox::repository::{BaseCommit, ImageRepositories, Origin};
+use sandbox::repository::{BaseCommit, ImageRepositories, Origin, StartChange, prepare_changed};
 use sandbox::{Sandbox, SandboxSpec};
 
 use crate::archived::Archived;
@@ -86,6 +86,7 @@ pub(crate) async fn start_image(
     image: &Image,
     repositories: &Arc<ImageRepositories>,
     base: Option<&str>,
+    change: Option<Arc<StartChange>>,
 ) -> Sandbox {
     let mut place = place_spec();
     place.image = Some(image.name.clone());
@@ -95,6 +96,7 @@ pub(crate) async fn start_image(
         repository: Origin::Image {
             repositories: Arc::clone(repositories),
             base_commit: base.map(str::to_owned),
+            change,
             fallback: None,
         },
         setup_commands: Vec::new(),
@@ -192,7 +194,15 @@ async fn nothing_of_an_images_repository_is_left_but_its_history() {
             continue;
         };
         let repositories = Arc::new(ImageRepositories::new(ground.root(), 4));
-        let sandbox = start_image(&ground, kind, &image, &repositories, Some(&image.base)).await;
+        let sandbox = start_image(
+            &ground,
+            kind,
+            &image,
+            &repositories,
+            Some(&image.base),
+            None,
+        )
+        .await;
         let seal = sandbox.seal().clone();
         assert_eq!(seal.start_commit, image.base, "{kind:?}");
         let state = seal.image.clone().unwrap();
@@ -235,7 +245,15 @@ async fn nothing_of_an_images_repository_is_left_but_its_history() {
         remove(&sandbox).await;
 
         // The next one of the image pays nothing, and one with another base says where that is.
-        let next = start_image(&ground, kind, &image, &repositories, Some(&image.base)).await;
+        let next = start_image(
+            &ground,
+            kind,
+            &image,
+            &repositories,
+            Some(&image.base),
+            None,
+        )
+        .await;
         assert_eq!(next.seal(), &seal);
         remove(&next).await;
         for (base, expected) in [
@@ -246,7 +264,7 @@ async fn nothing_of_an_images_repository_is_left_but_its_history() {
                 BaseCommit::Missing,
             ),
         ] {
-            let sandbox = start_image(&ground, kind, &image, &repositories, Some(base)).await;
+            let sandbox = start_image(&ground, kind, &image, &repositories, Some(base), None).await;
             let state = sandbox.seal().image.clone().unwrap();
             assert_eq!(state.base_commit, Some(expected), "{kind:?} {base}");
             remove(&sandbox).await;
@@ -281,8 +299,15 @@ async fn a_linked_work_tree_and_a_shallow_clone_are_repositories_of_images_too()
             base: base.clone(),
         };
         let repositories = Arc::new(ImageRepositories::new(ground.root(), 0));
-        let sandbox =
-            start_image(&ground, BackendKind::Archived, &image, &repositories, None).await;
+        let sandbox = start_image(
+            &ground,
+            BackendKind::Archived,
+            &image,
+            &repositories,
+            None,
+            None,
+        )
+        .await;
         let seal = sandbox.seal();
         assert!(seal.verified, "{name}");
         assert_eq!(seal.start_commit, base, "{name}");
@@ -363,6 +388,7 @@ async fn linked_work_trees_and_clones_that_hold_less_are_sealed_in_a_real_image(
             &image,
             &repositories,
             Some(&base),
+            None,
         )
         .await;
         let seal = sandbox.seal().clone();
@@ -419,6 +445,7 @@ async fn a_user_other_than_root_owns_what_is_put_in_and_can_commit() {
             repository: Origin::Image {
                 repositories: Arc::clone(&repositories),
                 base_commit: None,
+                change: None,
                 fallback: Some(Arc::new(move || {
                     let prepared = Arc::clone(&fallback);
                     Box::pin(async move { Ok(prepared) })
@@ -449,4 +476,88 @@ async fn a_user_other_than_root_owns_what_is_put_in_and_can_commit() {
         assert!(diff.contains("+++ b/new.txt"), "{workdir} {diff}");
         remove(&sandbox).await;
     }
+}
+
+/// Looks at a changed start: the tree, one commit, and no object of what was before.
+const CHANGED: &str = r"
+cat a.txt new/file.txt; ls dir 2>/dev/null
+git status --short a.txt new dir
+git log --format=%s
+git cat-file --batch-all-objects --batch 2>&1 | grep -aE 'FORBIDDEN|^two$|^deep$|^base$'
+git rev-list --all --objects HEAD | wc -l
+";
+
+fn change() -> StartChange {
+    let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+broken\n--- /dev/null\n+++ b/new/file.txt\n@@ -0,0 +1 @@\n+new\n";
+    StartChange {
+        patch: patch.as_bytes().to_vec(),
+        removed: vec!["dir/deep.txt".to_owned(), "dir/absent.txt".to_owned()],
+    }
+}
+
+/// What is changed before anybody works is the start: it is in no patch, and undoing it is.
+async fn check_changed(sandbox: &Sandbox, name: &str) {
+    let seal = sandbox.seal();
+    assert!(
+        seal.verified && seal.changed_at_start == 3 && seal.commits == 1,
+        "{name}: {seal:?}"
+    );
+    let (output, _) = ask(sandbox, CHANGED).await;
+    let expected = "one\nbroken\nnew\nStart\n";
+    assert!(output.starts_with(expected), "{name}: {output}");
+    let rest = output.strip_prefix(expected).unwrap().trim();
+    let (there, _) = ask(sandbox, "find .git -maxdepth 3; git worktree list").await;
+    assert!(
+        rest.parse::<u32>().is_ok_and(|objects| objects > 4),
+        "{name}: {rest}\n{there}"
+    );
+    assert!(sandbox.diff().await.unwrap().full.is_empty(), "{name}");
+    run(sandbox, "printf 'one\\ntwo\\n' >a.txt").await;
+    let diff = sandbox.diff().await.unwrap().full;
+    let diff = String::from_utf8_lossy(&diff);
+    assert!(
+        diff.contains("-broken\n+two\n") && !diff.contains("new/file.txt"),
+        "{name}: {diff}"
+    );
+}
+
+#[tokio::test]
+async fn a_changed_start_has_no_history_and_nothing_of_what_was_before() {
+    for kind in BackendKind::all().await {
+        let ground = Ground::new();
+        let host = ground.path().join("host");
+        std::fs::create_dir(&host).unwrap();
+        let (path, base) = zoo(&host);
+        let changed = || prepare_changed(&path, None, Some(&base), &change(), &ground.root());
+        let prepared = changed().unwrap();
+        // The same change gives the same commit.
+        assert_eq!(prepared.start_commit(), changed().unwrap().start_commit());
+        let sandbox = ground.start_prepared(kind, prepared).await;
+        check_changed(&sandbox, &format!("{kind:?}")).await;
+        remove(&sandbox).await;
+        let Some(image) = image(&ground, kind) else {
+            continue;
+        };
+        let repositories = Arc::new(ImageRepositories::new(ground.root(), 4));
+        let changed = Some(Arc::new(change()));
+        let sandbox = start_image(&ground, kind, &image, &repositories, None, changed).await;
+        check_changed(&sandbox, &format!("image of {kind:?}")).await;
+        remove(&sandbox).await;
+        // Others of the same image are not changed.
+        let sandbox = start_image(&ground, kind, &image, &repositories, None, None).await;
+        assert_eq!(sandbox.start_commit(), image.base, "{kind:?}");
+        remove(&sandbox).await;
+    }
+}
+
+#[test]
+fn a_change_that_does_not_apply_is_told() {
+    let ground = Ground::new();
+    let (path, _) = zoo(ground.path());
+    let wrong = StartChange {
+        patch: b"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-never\n+x\n".to_vec(),
+        removed: Vec::new(),
+    };
+    let error = prepare_changed(&path, None, None, &wrong, &ground.root()).unwrap_err();
+    assert!(error.to_string().contains("does not apply"), "{error}");
 }

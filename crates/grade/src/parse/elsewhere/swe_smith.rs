@@ -1,7 +1,14 @@
-//! SWE-smith's Python projects.
+//! SWE-smith's projects: those in Python here, the others below.
 //!
-//! Rules of the profiles in SWE-smith 0.0.9: nearly all use `pytest -v`; autograd runs it on several workers, paramiko prints the short summary,
+//! Rules of the profiles in SWE-smith 0.0.9. In Python nearly all use `pytest -v`; autograd runs it on several workers, paramiko prints the short summary,
 //! mypy names a test last, tornado and slugify have runners of their own.
+
+pub(in crate::parse) mod catch2;
+pub(in crate::parse) mod counted;
+pub(in crate::parse) mod cpp;
+pub(in crate::parse) mod java;
+pub(in crate::parse) mod javascript;
+pub(in crate::parse) mod lists;
 
 use schema::grading::TestStatus;
 

@@ -115,7 +115,7 @@ impl Stage {
             secrets,
             ..
         } = &self.settings;
-        let prepared = self.repositories.get(repository, commit).await?;
+        let prepared = self.repositories.get(repository, commit, None).await?;
         let spec = SandboxSpec {
             place: PlaceSpec {
                 labels: Labels {

@@ -19,6 +19,8 @@ pub(super) struct Sketch {
     image: Result<Option<Image>, crate::error::Error>,
     /// How it would be graded, or why it cannot be.
     grading: Result<Graded, grade::SpecError>,
+    /// What it was taken for without the row saying so.
+    guess: Option<String>,
 }
 
 /// How an instance would be graded.
@@ -27,6 +29,7 @@ struct Graded {
     eval_type: EvalType,
     criterion: Criterion,
     provenance: Provenance,
+    notes: Vec<String>,
 }
 
 /// An attempt that would be made.
@@ -34,6 +37,7 @@ struct Attempt<'a> {
     job: &'a Job,
     image: Option<&'a Image>,
     grading: &'a Result<Graded, grade::SpecError>,
+    guess: Option<&'a str>,
 }
 
 /// Makes sketches of the rows of a run with these settings.
@@ -46,7 +50,9 @@ pub(super) fn sketcher(settings: &RunSettings) -> Result<impl Fn(Row) -> Sketch,
             eval_type: resolved.spec.eval_type,
             criterion: resolved.spec.criterion,
             provenance: resolved.provenance,
+            notes: resolved.notes,
         }),
+        guess: row.family().guess(),
         row: PlanRow {
             id: row.instance.id,
             sha256: row.sha256,
@@ -64,16 +70,16 @@ pub(super) fn describe(
     let mut parts = Vec::new();
     for sketch in sketches {
         rows.push(sketch.row);
-        parts.push((sketch.image?, sketch.grading));
+        parts.push((sketch.image?, sketch.grading, sketch.guess));
     }
     let plan = preview(settings, &rows)?;
     let attempts = plan.jobs.iter().filter_map(|job| {
-        let (image, grading) = parts.get(job.row)?;
-        let image = image.as_ref();
+        let (image, grading, guess) = parts.get(job.row)?;
         Some(Attempt {
             job,
-            image,
+            image: image.as_ref(),
             grading,
+            guess: guess.as_deref(),
         })
     });
     if as_json {
@@ -134,6 +140,7 @@ impl Attempt<'_> {
                 "eval_type": resolved.eval_type,
                 "eval_type_origin": resolved.provenance.eval_type.to_string(),
                 "criterion": resolved.criterion,
+                "notes": resolved.notes,
             }),
             Err(error) => json!({ "error": chain(error) }),
         };
@@ -142,6 +149,7 @@ impl Attempt<'_> {
             "attempt": self.job.key.attempt, "reason": self.job.reason.name(),
             "image": self.image.as_ref().map(|image| &image.name),
             "image_origin": self.image.as_ref().map(|image| image.origin.to_string()),
+            "guess": self.guess,
             "grading": grading,
         })
     }
@@ -151,12 +159,20 @@ impl Attempt<'_> {
         let image = self.image.as_ref().map_or_else(String::new, |image| {
             format!(", image {} {}", image.name, image.origin)
         });
+        let guess = self
+            .guess
+            .map_or_else(String::new, |guess| format!(", {guess}"));
         let grading = match &self.grading {
             _ if !graded => String::new(),
             Ok(resolved) => {
                 let provenance = &resolved.provenance;
+                let notes: String = resolved
+                    .notes
+                    .iter()
+                    .flat_map(|note| [", ", note])
+                    .collect();
                 format!(
-                    ", script {}, parser {} {}, judged as {} does",
+                    ", script {}, parser {} {}, judged as {} does{notes}",
                     provenance.eval_script,
                     resolved.log_parser,
                     provenance.log_parser,
@@ -166,7 +182,7 @@ impl Attempt<'_> {
             Err(error) => format!(", not graded: {}", chain(error)),
         };
         format!(
-            "  {} ({}{image}{})",
+            "  {} ({}{image}{guess}{})",
             ui::escape::line(&key),
             self.job.reason.name(),
             ui::escape::line(&grading)

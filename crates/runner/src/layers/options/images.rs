@@ -24,7 +24,7 @@ pub struct Images {
     #[arg(long, value_name = "IMAGE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// Platform of images, such as linux/amd64 [default: the engine's own]
+    /// Platform of images, such as linux/amd64 [default: linux/amd64 where all images of the run are named for x86-64, else the engine's own]
     #[arg(long, value_name = "OS/ARCHITECTURE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,

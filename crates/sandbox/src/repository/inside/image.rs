@@ -1,6 +1,6 @@
 //! The repository that an image brings: sealed on the host once for each image, however many sandboxes start from it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -9,14 +9,16 @@ use tokio::sync::OnceCell;
 
 use super::fetch::Fetched;
 use super::index::index;
-use super::{Inside, Keep, Snapshot, Want};
+use super::{Inside, Keep, Snapshot, Want, parents};
 use crate::error::Error;
 use crate::place::directory;
 use crate::place::removal;
+use crate::repository::apply::Step;
 use crate::repository::baseline::Baseline;
+use crate::repository::change::StartChange;
 use crate::repository::checkout::Start;
-use crate::repository::prepare::{Prepared, mode, prepare_fetched};
-use crate::repository::seal::{BaseCommit, ImageState, SealRecord};
+use crate::repository::prepare::{OfImage, Prepared, mode, prepare_fetched};
+use crate::repository::seal::{ImageState, SealRecord};
 use crate::repository::snapshot::Owner;
 use crate::repository::survey::Survey;
 use crate::repository::tree::Tree;
@@ -25,8 +27,8 @@ use crate::repository::work;
 /// Gives the repository that is put in where an image has none.
 pub type Fallback = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<Prepared>, Error>> + Send + Sync>;
 
-/// Image, directory, and the commit that the row says it is at.
-type Key = (String, String, Option<String>);
+/// Image, directory, the commit that the row says it is at, and what is done to it.
+type Key = (String, String, Option<String>, Option<Arc<StartChange>>);
 type Slot = Arc<tokio::sync::Mutex<Weak<ImageRepository>>>;
 
 /// Repositories of images, each sealed once while anybody uses it. A few that nobody uses any more are kept.
@@ -48,6 +50,10 @@ pub(crate) struct ImageRepository {
     pub(in crate::repository) submodules: Vec<Vec<u8>>,
     /// Directories of the place beside `.git` that hold some of its history.
     pub(super) elsewhere: Vec<String>,
+    /// What a change of the start commit does to the image's files.
+    pub(super) steps: Vec<Step>,
+    /// Directories that those files need and the image does not have.
+    pub(super) new_directories: HashSet<Vec<u8>>,
     state: ImageState,
     /// Whether a sandbox was looked at after its repository had been put in.
     pub(super) verified: OnceCell<bool>,
@@ -84,11 +90,13 @@ impl ImageRepositories {
         inside: &Inside<'_>,
         image: &str,
         base: Option<&str>,
+        change: Option<&Arc<StartChange>>,
     ) -> Result<Option<Arc<ImageRepository>>, Error> {
         let key = (
             image.to_owned(),
             inside.place.workdir().to_owned(),
             base.map(str::to_owned),
+            change.cloned(),
         );
         let slot = Arc::clone(lock(&self.slots).entry(key).or_default());
         let mut slot = slot.lock().await;
@@ -96,7 +104,7 @@ impl ImageRepositories {
             self.remember(&known);
             return Ok(Some(known));
         }
-        let Some(sealed) = self.seal(inside, image, base).await? else {
+        let Some(sealed) = self.seal(inside, image, base, change).await? else {
             return Ok(None);
         };
         let sealed = Arc::new(sealed);
@@ -121,6 +129,7 @@ impl ImageRepositories {
         inside: &Inside<'_>,
         image: &str,
         base: Option<&str>,
+        change: Option<&Arc<StartChange>>,
     ) -> Result<Option<ImageRepository>, Error> {
         let label = PathBuf::from(format!("{image}:{}", inside.place.workdir()));
         let root = self.root.clone();
@@ -131,42 +140,58 @@ impl ImageRepositories {
         let Some(fetched) = inside.fetch(scratch.0.join("image.git")).await? else {
             return Ok(None);
         };
-        let wanted = base.map(str::to_owned);
-        let (prepared, base, fetched) = work(move || {
-            let (prepared, base) = prepare_fetched(
+        let (wanted, change) = (base.map(str::to_owned), change.cloned());
+        let (own, fetched) = work(move || {
+            let own = prepare_fetched(
                 &fetched.directory,
                 &label,
                 wanted.as_deref(),
+                change.as_deref(),
                 &root,
                 &fetched.left_out,
             )?;
             drop(scratch);
-            Ok((prepared, base, fetched))
+            Ok((own, fetched))
         })
         .await?;
-        describe(inside, prepared, base, fetched).await.map(Some)
+        describe(inside, own, fetched).await.map(Some)
     }
 }
 
 /// What the untouched workspace is like.
 async fn describe(
     inside: &Inside<'_>,
-    prepared: Arc<Prepared>,
-    base_commit: Option<BaseCommit>,
+    own: OfImage,
     fetched: Fetched,
 ) -> Result<ImageRepository, Error> {
+    let OfImage {
+        prepared,
+        base_commit,
+        steps,
+    } = own;
     let blank = Arc::new(Start::new(
         SealRecord::new(&prepared, false),
         Arc::default(),
     ));
-    let (snapshot, found) = inside
+    let (snapshot, mut found) = inside
         .look(&prepared, &blank, Keep::Nothing, Want::Names)
         .await?;
+    // What the change is about will be as the start commit has it.
+    let changed: HashSet<&[u8]> = steps.iter().map(|step| &*step.path).collect();
+    found
+        .changes
+        .retain(|change| !changed.contains(&*change.path));
+    drop(changed);
     let private = inside.private.clone();
     work(move || {
         let submodules = submodules_with_repositories(&prepared, &snapshot);
         let index = clean_index(&prepared, &snapshot, &private)?;
         let baseline = Arc::new(baseline(&prepared, &snapshot, found));
+        let written = steps.iter().filter(|step| step.now.is_some());
+        let new_directories = written
+            .flat_map(|step| parents(&step.path))
+            .filter(|directory| !snapshot.has_directory(directory))
+            .collect();
         Ok(ImageRepository {
             owner: snapshot.owner(),
             index,
@@ -178,6 +203,8 @@ async fn describe(
             },
             submodules,
             elsewhere: fetched.elsewhere,
+            steps,
+            new_directories,
             baseline,
             prepared,
             verified: OnceCell::new(),

@@ -17,6 +17,9 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 const FILE: &str = "r() { p=$(printf '%b.' \"$1\"); p=./${p%.}; rm -f -- \"$p\" || exit 1; \
     while p=${p%/*}; [ \"$p\" != . ]; do rmdir -- \"$p\" 2>/dev/null || break; done; }\n";
 
+/// Removes the file `p`, and leaves its directory.
+const FILE_ALONE: &str = "r() { p=$(printf '%b.' \"$1\"); rm -f -- \"./${p%.}\" || exit 1; }\n";
+
 /// Removes the empty directory `p`.
 const DIRECTORY: &str = "r() { p=$(printf '%b.' \"$1\"); rmdir -- \"./${p%.}\" || exit 1; }\n";
 
@@ -27,6 +30,15 @@ pub(super) async fn files(
     paths: &[Vec<u8>],
 ) -> Result<(), Error> {
     remove(place, shell, FILE, paths).await
+}
+
+/// Removes files of the workspace. Directories stay: fuse-overlayfs shows what lay below the repository again once a directory beside it is removed.
+pub(super) async fn files_alone(
+    place: &dyn Place,
+    shell: &Shell,
+    paths: &[Vec<u8>],
+) -> Result<(), Error> {
+    remove(place, shell, FILE_ALONE, paths).await
 }
 
 /// Removes empty directories of the workspace.

@@ -13,6 +13,7 @@ use super::{BUFFER, Inside, Keep, Want};
 use crate::error::Error;
 use crate::repository::archive::{self, EntryKind};
 use crate::repository::baseline::Baseline;
+use crate::repository::change::StartChange;
 use crate::repository::checkout::{DIRECTORIES, Start};
 use crate::repository::prepare::Prepared;
 use crate::repository::seal::SealRecord;
@@ -31,6 +32,8 @@ pub enum Origin {
         repositories: Arc<ImageRepositories>,
         /// Commit that the row says it is at: only whether it is there is of interest.
         base_commit: Option<String>,
+        /// What is done to it before anybody works in it.
+        change: Option<Arc<StartChange>>,
         /// What is put in where the image has none.
         fallback: Option<Fallback>,
     },
@@ -50,9 +53,10 @@ pub(crate) async fn start(
         Origin::Image {
             repositories,
             base_commit,
+            change,
             fallback,
         } => {
-            let own = repositories.get(inside, image, base_commit.as_deref());
+            let own = repositories.get(inside, image, base_commit.as_deref(), change.as_ref());
             if let Some(own) = own.await? {
                 return inside.put_back(&own).await;
             }
@@ -85,14 +89,17 @@ impl Inside<'_> {
             })
             .await?;
         }
+        self.put_changes(own).await?;
         for path in &own.elsewhere {
             self.empty(path, own.owner).await?;
         }
         let verified = own.verified.get_or_try_init(|| async {
             Ok::<_, Error>(own.prepared.verified && self.is_sealed(&own.prepared).await?)
         });
+        let gone = own.steps.iter().filter(|step| step.now.is_none());
         let start = Start {
             image: Some(Arc::clone(own)),
+            to_remove: gone.map(|step| step.path.clone()).collect(),
             ..Start::new(own.seal(*verified.await?), Arc::clone(&own.baseline))
         };
         Ok((Arc::clone(&own.prepared), start))
@@ -122,6 +129,27 @@ impl Inside<'_> {
         // Where nobody read it, it was not written to its end.
         let written = matches!(writing.await, Ok(Ok(())));
         Ok(unpacked && written)
+    }
+
+    /// Writes the files that a change of the start commit makes of the image's own.
+    async fn put_changes(&self, own: &Arc<ImageRepository>) -> Result<(), Error> {
+        if own.steps.iter().all(|step| step.now.is_none()) {
+            return Ok(());
+        }
+        let sealed = Arc::clone(own);
+        self.put(self.place.workdir(), move |writer| {
+            let mut packer = Packer::new(writer, sealed.owner);
+            for step in &sealed.steps {
+                if let Some((mode, content)) = &step.now {
+                    packer.parents(&step.path, |directory| {
+                        sealed.new_directories.contains(directory)
+                    })?;
+                    packer.tracked(&step.path, *mode, content)?;
+                }
+            }
+            packer.finish()
+        })
+        .await
     }
 
     /// Takes everything out of a directory of the place.
