@@ -14,7 +14,7 @@ use super::conversation::{Answer, Conversation, GRACE};
 use super::patience::Patience;
 use super::renewal::clear;
 use super::room::{self, Room};
-use super::upkeep::{Slot, Upkeep, Work};
+use super::upkeep::{News, Slot, Upkeep, Work};
 use super::{Captured, End, Means, RunOptions, absent, once};
 use crate::error::Error;
 use crate::place::Place;
@@ -222,15 +222,19 @@ impl Shell {
 
     /// Waits for the shell, which is started where it is not there; how the command ends that has no time for that.
     async fn had(&self, patience: Patience<'_>, mut want: Want) -> Result<Result<Had, Error>, End> {
+        let asked = Instant::now();
         let mut told = None;
         loop {
             let lock = Arc::clone(&self.slot).lock_owned();
             let mut slot = patience.wait(lock).await?;
             match slot.news.take() {
-                Some(Ok(note)) => told = note.or(told),
-                Some(Err(error)) if want == Want::News => return Ok(Err(error)),
-                // Of a command before, which had no time for it: things may have changed.
-                Some(Err(_)) | None => {}
+                None => {}
+                Some(News { note: Ok(note), .. }) => told = note.or(told),
+                // What failed before may work by now.
+                Some(News { at, note: Err(_) }) if want == Want::Shell && at < asked => {}
+                Some(News {
+                    note: Err(error), ..
+                }) => return Ok(Err(error)),
             }
             if slot.is_at_rest() || want == Want::News && slot.absent.is_some() {
                 return Ok(Ok((slot, told)));

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::channel::{Connection, Incoming};
 use super::control::Target;
@@ -36,7 +36,7 @@ pub(super) struct Slot {
     /// What came instead of a shell, where none starts any more; or where none did the last time, while the turn is [`Turn::Again`].
     pub(super) absent: Option<String>,
     /// What came of the last [`Work`], until somebody is told.
-    pub(super) news: Option<Result<Option<String>, Error>>,
+    pub(super) news: Option<News>,
 }
 
 impl Slot {
@@ -69,6 +69,14 @@ impl Slot {
     }
 }
 
+/// What came of a [`Work`].
+pub(super) struct News {
+    /// When.
+    pub(super) at: Instant,
+    /// The text for the model, where there is one.
+    pub(super) note: Result<Option<String>, Error>,
+}
+
 /// What may take long, so that no command waits for it beyond its deadline.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
@@ -96,11 +104,12 @@ impl Upkeep {
             Work::Ready => self.ready(slot).await,
             Work::Settle { answer, starved } => self.settle(slot, answer, starved).await,
         };
-        let news = noted(slot, done);
-        if news.is_ok() {
+        let note = noted(slot, done);
+        if note.is_ok() {
             slot.busy = None;
         }
-        slot.news = Some(news);
+        let at = Instant::now();
+        slot.news = Some(News { at, note });
     }
 
     /// The present, by the clock that dates the place's processes.

@@ -117,11 +117,30 @@ async fn a_kill_for_memory_is_told_to_the_model() {
     remove(&sandbox).await;
 }
 
-fn wait_until_ready(child: &mut Child) {
-    let mut said = String::new();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
-    assert!(said.ends_with("ready\n"), "{said}");
+/// A runner, which ends with its test.
+struct Runner(Child);
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Runner {
+    /// Starts one, and waits until its sandbox is there.
+    fn start(command: &mut Command) -> Self {
+        let mut runner = Self(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut said = String::new();
+        let mut lines = BufReader::new(runner.0.stdout.take().unwrap());
+        while lines.read_line(&mut said).unwrap() > 0 && !said.ends_with("ready\n") {}
+        assert!(said.ends_with("ready\n"), "{said}");
+        runner
+    }
+
+    fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[tokio::test]
@@ -131,16 +150,14 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
     };
     let ground = Ground::new();
     repository(ground.path());
-    let mut child = Command::new(TRIAL)
-        .arg(format!("docker:{image}"))
-        .arg(ground.root())
-        .arg(ground.path().join("source"))
-        .arg("sleep 1000 & echo started")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_until_ready(&mut child);
-    let owner = format!("label=patchmill.owner.pid={}", child.id());
+    let mut runner = Runner::start(
+        Command::new(TRIAL)
+            .arg(format!("docker:{image}"))
+            .arg(ground.root())
+            .arg(ground.path().join("source"))
+            .arg("sleep 1000 & echo started"),
+    );
+    let owner = format!("label=patchmill.owner.pid={}", runner.0.id());
     let list = |state: &str| {
         let state = format!("status={state}");
         docker(&[
@@ -160,8 +177,7 @@ async fn a_killed_runner_leaves_a_container_that_ends_and_that_the_next_one_remo
     let engine = settled.await.unwrap();
     let orphans = engine.backend.orphans().await.unwrap();
     assert!(!orphans.iter().any(|orphan| orphan.id.0 == container));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    runner.kill();
     // Nobody holds its input any more.
     eventually("the container ends", || list("exited") == container).await;
     let orphans = engine.backend.orphans().await.unwrap();
@@ -194,17 +210,15 @@ async fn a_runner_whose_process_cannot_be_seen_keeps_what_it_has() {
     }
     let ground = Ground::new();
     repository(ground.path());
-    let mut child = Command::new("unshare")
-        .args(apart)
-        .arg(TRIAL)
-        .arg(format!("docker:{image}"))
-        .arg(ground.root())
-        .arg(ground.path().join("source"))
-        .arg("echo started")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_until_ready(&mut child);
+    let mut runner = Runner::start(
+        Command::new("unshare")
+            .args(apart)
+            .arg(TRIAL)
+            .arg(format!("docker:{image}"))
+            .arg(ground.root())
+            .arg(ground.path().join("source"))
+            .arg("echo started"),
+    );
     let of_root = format!("label=patchmill.owner.root={}", ground.root().display());
     let list = |state: &str| {
         let state = format!("status={state}");
@@ -224,8 +238,7 @@ async fn a_runner_whose_process_cannot_be_seen_keeps_what_it_has() {
         orphans.iter().any(mine)
     };
     assert!(!is_left().await);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    runner.kill();
     eventually("the container ends", || list("exited") == container).await;
     // Its runner may be starting it again at this moment, for all that can be seen.
     assert!(!is_left().await);
