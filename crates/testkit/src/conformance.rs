@@ -139,25 +139,41 @@ fn rules() -> Vec<Rule> {
     for entry in fs::read_dir(directory).expect("the rules") {
         let text = fs::read_to_string(entry.expect("the rules").path()).expect("rules");
         let table: toml::Table = toml::from_str(&text).expect("rules");
-        let word = |key: &str| table.get(key).and_then(toml::Value::as_str);
-        let smith = word("shape") == Some("swe-smith");
-        let Some(log_parser) = word("log_parser").filter(|_| smith || word("shape").is_none())
-        else {
+        let smith = word(&table, "shape") == Some("swe-smith");
+        if !smith && word(&table, "shape").is_some() {
             continue;
-        };
-        rules.extend(repositories(&table).into_iter().map(|repository| Rule {
-            repository,
-            log_parser: log_parser.to_owned(),
-            smith,
-        }));
+        }
+        // Parts of a file are for some repositories each, and say what is not as in the rest of it.
+        let parts = table.get("repository").and_then(toml::Value::as_array);
+        let parts = parts
+            .into_iter()
+            .flatten()
+            .filter_map(toml::Value::as_table);
+        let named =
+            std::iter::once((&table, "repository")).chain(parts.map(|part| (part, "names")));
+        for (part, key) in named {
+            let log_parser = word(part, "log_parser").or_else(|| word(&table, "log_parser"));
+            let Some(log_parser) = log_parser else {
+                continue;
+            };
+            rules.extend(words(part, key).into_iter().map(|repository| Rule {
+                repository,
+                log_parser: log_parser.to_owned(),
+                smith,
+            }));
+        }
     }
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.repository.len()));
     rules
 }
 
-/// `repository`, which is one or a list.
-fn repositories(table: &toml::Table) -> Vec<String> {
-    let names = match table.get("repository") {
+fn word<'a>(table: &'a toml::Table, key: &str) -> Option<&'a str> {
+    table.get(key).and_then(toml::Value::as_str)
+}
+
+/// What stands under a key, which is one word or a list.
+fn words(table: &toml::Table, key: &str) -> Vec<String> {
+    let names = match table.get(key) {
         Some(toml::Value::Array(names)) => names.as_slice(),
         Some(name) => std::slice::from_ref(name),
         None => &[],
