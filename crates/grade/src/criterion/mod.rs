@@ -12,7 +12,7 @@ use schema::grading::{
     Criterion, EvalType, GradingSpec, OfficialVerdict, Resolution, TestStatus, TestTally,
 };
 
-use crate::evaluation::{Expected, Kind, evaluate};
+use crate::evaluation::{Expected, Kind, evaluate, resolution};
 use crate::reading::Reading;
 
 /// What a dataset's own harness makes of a log that it can read.
@@ -62,6 +62,20 @@ struct Sorted {
     pass_to_pass: TestTally,
     resolution: Resolution,
     objection: Option<String>,
+}
+
+impl Sorted {
+    /// Those that `met` says did what they should, resolved as SWE-bench has it.
+    fn by(spec: &GradingSpec, met: impl Fn(&str) -> Option<bool>) -> Self {
+        let fail_to_pass = tally(&spec.fail_to_pass, &met);
+        let pass_to_pass = tally(&spec.pass_to_pass, &met);
+        Self {
+            resolution: resolution(&fail_to_pass, &pass_to_pass),
+            fail_to_pass,
+            pass_to_pass,
+            objection: None,
+        }
+    }
 }
 
 /// Sorts tests by whether they did what they should; those of which that cannot be said are in neither list.

@@ -2,8 +2,7 @@
 
 use schema::grading::{GradingSpec, TestStatus};
 
-use super::{Sorted, tally};
-use crate::evaluation::resolution;
+use super::Sorted;
 use crate::parse::Word;
 use crate::status_map::StatusMap;
 
@@ -14,12 +13,5 @@ pub(super) fn sorted(spec: &GradingSpec, map: &StatusMap<'_>) -> Sorted {
         Some(Word::Status(TestStatus::Failed | TestStatus::Error)) => Some(false),
         Some(Word::Status(TestStatus::Skipped | TestStatus::Xpass) | Word::Other(_)) => None,
     };
-    let fail_to_pass = tally(&spec.fail_to_pass, met);
-    let pass_to_pass = tally(&spec.pass_to_pass, met);
-    Sorted {
-        resolution: resolution(&fail_to_pass, &pass_to_pass),
-        fail_to_pass,
-        pass_to_pass,
-        objection: None,
-    }
+    Sorted::by(spec, met)
 }
