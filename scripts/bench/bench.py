@@ -187,7 +187,7 @@ class Bench:
         for _ in range(self.repeats):
             done = subprocess.run([self.round_trips, IMAGE, name, "200"], env=CLEAN, check=True, capture_output=True, text=True)
             ours.append(float(done.stdout))
-            execs += docker_floor.execs(IMAGE, program, 10)
+            execs += docker_floor.execs(IMAGE, program, 40)
         ours, execs = statistics.median(ours) * 1000, statistics.median(execs) * 1000
         bar = self.bars.at_least(f"docker, `{name}` in a shell, times quicker than an exec", execs / ours, {":": 100, "/bin/true": 20}[name])
         print(f"docker   `{name}` in a shell: {ours:.3f} ms; an exec through the API: {execs:.1f} ms: {execs / ours:.0f} times quicker ({bar})", flush=True)
