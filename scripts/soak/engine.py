@@ -1,11 +1,14 @@
 """A Docker engine of the soak's own: killed and started again, and nobody else notices."""
 import os
+import re
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 LIMIT = 120
+# The process of a container's own that the engine starts first.
+SHIM = re.compile(r"containerd-shim\S* .*-id ([0-9a-f]{64}) ")
 
 
 class Engine:
@@ -68,6 +71,18 @@ class Engine:
         line = '{{.Names}}\t{{.Label "patchmill.instance"}}\t{{.Label "patchmill.attempt"}}'
         return [tuple(line.split("\t")) for line in self.docker("ps", "--format", line).stdout.splitlines()]
 
+    def restart(self):
+        """Ends it in order and starts it again."""
+        self.process.terminate()
+        self.process.wait(LIMIT)
+        self.start()
+
+    def forgotten(self):
+        """Containers of which a process still runs, and which it does not know any more: a start that its kill cut off is one that it never ends."""
+        known = set(self.docker("ps", "--all", "--quiet", "--no-trunc").stdout.split())
+        shims = (SHIM.search(command) for command in processes(str(self.directory)).values())
+        return {found[1] for found in shims if found} - known
+
     def end(self):
         """Ends it with all that belongs to it, whatever state it is in."""
         if self.process and self.process.poll() is None:
@@ -81,6 +96,7 @@ class Engine:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        thaw()
         for point in sorted(mounts(self.directory), reverse=True):
             subprocess.run(["umount", "--lazy", point], check=False)
 
@@ -97,6 +113,13 @@ def processes(part):
             if part in command:
                 found[int(entry.name)] = command
     return found
+
+
+def thaw():
+    """Lets what was paused meet its end."""
+    for state in Path("/sys/fs/cgroup/freezer").glob("docker/*/freezer.state"):
+        if state.read_text().strip() == "FROZEN":
+            state.write_text("THAWED")
 
 
 def mounts(directory):

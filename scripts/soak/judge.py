@@ -108,3 +108,8 @@ def applied(repository, patch):
 def left(before, after):
     """What there is more of than before, by kind: (what, more)."""
     return [f"{what}: {before[what]} before, {after[what]} after" for what in before if after[what] > before[what]]
+
+
+def without(after, before, ours):
+    """The count after, without what is not the runner's; what was there before stays."""
+    return {what: max(min(number, before[what]), number - ours.get(what, 0)) for what, number in after.items()}

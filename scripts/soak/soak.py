@@ -98,7 +98,7 @@ def watch(process, out, count, restart):
     outage, journal = None, out / "writers/w1/journal.jsonl"
     while process.poll() is None:
         done = journal.read_text().count('"event":"attempt_finished"') if journal.exists() else 0
-        if count / 10 <= done < count * 3 / 10:
+        if count / 10 <= done < count * 2 / 5:
             early = max(early, len(descriptors(process.pid)))
         elif done >= count * 6 / 10:
             late = max(late, len(descriptors(process.pid)))
@@ -115,7 +115,7 @@ def soak(options, place, engine):
         (place / name).mkdir()
     engine.start()
     engine.load(IMAGE)
-    before, files_before = census(engine, place), descriptors(engine.process.pid)
+    before = census(engine, place)
     log(f"the engine stands; {before}")
     injector = Injector(engine, list(expected), options.seed, log)
     command = [options.runner, "run", "--dataset", place / "rows.jsonl", "--model", f"script:{place / 'scripts'}", "--sandbox", "docker",
@@ -134,7 +134,12 @@ def soak(options, place, engine):
         injector.end()
     seconds = time.monotonic() - started
     after, run = settled(engine, place, before), judge.Run(place / "run")
-    files_after = descriptors(engine.process.pid)
+    forgotten, files_after = engine.forgotten(), descriptors(engine.process.pid)
+    files_after = [name for name in files_after if not any(container in name for container in forgotten)]
+    # The engine's own: of each, the process that holds it, that of its files, and where these are mounted.
+    after = judge.without(after, before, {"processes": 2 * len(forgotten), "mounts": len(forgotten)})
+    engine.restart()
+    files_idle = descriptors(engine.process.pid)
     wrong = [f"the runner ended with {process.returncode}: {(place / 'said').read_text(errors='replace')[-2000:]}"] if process.returncode else []
     wrong += judge.attempts(run, list(expected), injector.landed, outage)
     wrong += judge.predictions(run, list(expected), place / "repository", expected) if (place / "run/predictions.jsonl").exists() else ["no predictions"]
@@ -142,9 +147,8 @@ def soak(options, place, engine):
     if after["processes"] > before["processes"]:
         wrong += [f"runs: {pid} {command[:200]}" for pid, command in processes(str(place)).items()]
     wrong += [f"files of the runner: {early} early, {late} late"] * (late > early + 8)
-    # Of another process than before: the engine was restarted.
-    if len(files_after) > len(files_before) + 8:
-        wrong += [f"files of the engine: {len(files_before)} before, {len(files_after)} after", *(f"it holds {name}" for name in sorted(files_after))]
+    if len(files_after) > len(files_idle) + 8:
+        wrong += [f"files of the engine: {len(files_after)}, of an idle one {len(files_idle)}", *(f"it holds {name}" for name in sorted(files_after))]
     landed = collections.Counter(kind for kind, *_ in injector.landed)
     wrong += [f"no {kind} came in time" for kind in set(injector.plan.values()) if not landed[kind]]
     wrong += ["the engine was not restarted"] * (outage is None)
@@ -156,7 +160,8 @@ def soak(options, place, engine):
           f"{outage[1] - outage[0] if outage else 0:.1f} s\n"
           f"attempts: {', '.join(f'{count} {name}' for name, count in sorted(outcomes.items()))}; struck after their work was done: {borne}\n"
           f"left: {', '.join(f'{what} {before[what]} → {after[what]}' for what in before)}\n"
-          f"open files: runner {early} early, {late} late; engine {len(files_before)} → {len(files_after)}")
+          f"starts that the engine's kill cut off and that it forgot: {len(forgotten)}\n"
+          f"open files: runner {early} early, {late} late; engine {len(files_after)}, an idle one {len(files_idle)}")
     for line in wrong[:SHOWN]:
         print(f"WRONG: {line}")
     if len(wrong) > SHOWN:

@@ -19,6 +19,7 @@ mod credentials;
 mod evict;
 mod exec;
 mod forsaken;
+mod freezer;
 mod health;
 mod image;
 mod inventory;

@@ -1,5 +1,7 @@
 //! What a container may do, and what is told when it does more.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use sandbox::limits::{Limit, Limits, Network};
@@ -121,6 +123,90 @@ async fn a_container_that_stops_the_engines_own_process_does_not_stop_the_engine
     drop(place.open(&launch("echo")).await);
     drop(main);
     engine.remove(&place).await;
+}
+
+#[tokio::test]
+async fn a_container_that_is_paused_while_a_program_is_on_its_way_in_can_be_removed() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    let place = engine.start().await;
+    let _main = hold_main(&place).await;
+    let freezer = Freezer::of(&place.id().0);
+    let command = launch("echo");
+    let mut entering = place.open(&command);
+    loop {
+        tokio::select! {
+            // It was too quick to be caught.
+            _ = &mut entering => entering = place.open(&command),
+            () = freezer.catch_entering() => break,
+        }
+    }
+    // The engine waits for the program now, and holds what every other call needs.
+    let id = &place.id().0;
+    let mut pause = Command::new("docker").args(["pause", id]).spawn().unwrap();
+    let mut inspect = Command::new("timeout");
+    inspect.args(["1", "docker", "inspect", id]);
+    while inspect.output().unwrap().status.success() {}
+    let (entered, ()) = tokio::join!(entering, engine.remove(&place));
+    assert!(entered.is_err());
+    pause.wait().unwrap();
+    assert!(!freezer.group.exists(), "all that was in it is gone");
+}
+
+/// The control group by which a container is paused.
+struct Freezer {
+    group: PathBuf,
+    file: &'static str,
+    /// What thaws and what freezes.
+    words: [&'static str; 2],
+}
+
+impl Freezer {
+    fn of(container: &str) -> Self {
+        let pid = docker(&["inspect", "--format", "{{.State.Pid}}", container]);
+        let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", pid.trim())).unwrap();
+        let own = groups
+            .lines()
+            .find_map(|line| line.split_once(":freezer:/"));
+        if let Some((_, group)) = own {
+            return Self {
+                group: Path::new("/sys/fs/cgroup/freezer").join(group),
+                file: "freezer.state",
+                words: ["THAWED", "FROZEN"],
+            };
+        }
+        let group = groups.trim().trim_start_matches("0::/");
+        Self {
+            group: Path::new("/sys/fs/cgroup").join(group),
+            file: "cgroup.freeze",
+            words: ["0", "1"],
+        }
+    }
+
+    /// Freezes it while a process of the engine's that is no program yet is in it.
+    async fn catch_entering(&self) {
+        let write = |word| std::fs::write(self.group.join(self.file), word).unwrap();
+        let [thawed, frozen] = self.words;
+        loop {
+            if self.holds_entering() {
+                write(frozen);
+                if self.holds_entering() {
+                    return;
+                }
+                write(thawed);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn holds_entering(&self) -> bool {
+        let pids = std::fs::read_to_string(self.group.join("cgroup.procs")).unwrap_or_default();
+        pids.lines().any(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.starts_with("runc:["))
+        })
+    }
 }
 
 #[tokio::test]
