@@ -116,6 +116,13 @@ impl Family {
             .then(|| format!("taken for a row of {} by its repository", self.name))
     }
 
+    /// Who publishes the family's images, as registries name them.
+    pub(crate) fn publishers(&self) -> impl Iterator<Item = &str> {
+        let of_rules = self.image.iter().filter_map(|rule| rule.split_once('/'));
+        let of_rules = of_rules.map(|(publisher, _)| publisher);
+        of_rules.chain(self.namespace.as_deref())
+    }
+
     /// User that commands run as in the family's images, where it is not the images' own.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()

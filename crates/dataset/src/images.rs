@@ -88,6 +88,25 @@ impl Naming {
     }
 }
 
+/// What the names of images begin with that the harness of SWE-bench makes, and all that follow it.
+const OF_THE_HARNESS: &str = "sweb.eval.";
+
+/// Whether `image` is one that the publishers of the row's dataset made for it: by the rule for their names, from their namespace, or as their
+/// harness names its own.
+pub fn is_official(row: &Row, image: &Image) -> bool {
+    if matches!(image.origin, Origin::Family(_)) {
+        return true;
+    }
+    let repository = image
+        .name
+        .get(..end_of_repository(&image.name))
+        .unwrap_or_default();
+    let mut parts: Vec<&str> = repository.split('/').collect();
+    let last = parts.pop().unwrap_or_default();
+    let mut publishers = row.family().publishers();
+    last.starts_with(OF_THE_HARNESS) || publishers.any(|publisher| parts.contains(&publisher))
+}
+
 /// Names of repositories hold no upper case; tags may.
 fn lower_repository(name: &str) -> String {
     let (repository, rest) = name.split_at(end_of_repository(name));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use grade::{Evidence, TestPaths};
 use sandbox::{Captured, End, Kept, RunOptions, Sandbox};
 use schema::FailureKind;
-use schema::grading::{GradingSpec, PatchApplication, Verdict};
+use schema::grading::{GradingSpec, PatchApplication, Profile, Verdict};
 use schema::journal::GradeSummary;
 use schema::report::GradingReport;
 use tokio_util::sync::CancellationToken;
@@ -27,10 +27,8 @@ use crate::dispatcher::{Cause, GradeEnd, Reports};
 use crate::engine;
 use crate::error::chain;
 use crate::plan::GradeJob;
+use crate::profile;
 use crate::settings::PatchKind;
-
-/// Name of the rules by which patches are graded: a fresh, sealed sandbox, marks that the tests cannot forge.
-pub const PROFILE: &str = "sealed";
 
 /// Grades one patch.
 pub async fn grade(context: &Context, job: &GradeJob, reports: &Reports) -> GradeEnd {
@@ -54,6 +52,7 @@ struct Grading<'a> {
     job: &'a GradeJob,
     entry: &'a Entry,
     spec: GradingSpec,
+    profile: Profile,
     directory: GradingDirectory,
     started: Instant,
     cancel: CancellationToken,
@@ -82,6 +81,7 @@ impl Grading<'_> {
             job,
             entry,
             spec,
+            profile: context.profile(entry).profile,
             directory,
             started,
             cancel: context.stop.cancel.clone(),
@@ -131,7 +131,7 @@ impl Grading<'_> {
         let started = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Ok(None),
-            started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade, reports) => started,
+            started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade(self.profile), reports) => started,
         };
         let lease = started?;
         let ruling = self.run(lease.sandbox(), patch).await;
@@ -161,13 +161,15 @@ impl Grading<'_> {
     /// The verdict on a patch in a fresh sandbox: an earlier one, where all that it depends on is the same.
     async fn run(&self, sandbox: &Arc<Sandbox>, patch: &[u8]) -> Result<Option<Ruling>, Failure> {
         let init = self.context.shell_init(self.entry);
+        let preamble = profile::preamble(self.profile, &self.context.environment);
         let spec = GradingSpec {
-            eval_script: started_with(init, &self.spec.eval_script),
+            eval_script: preamble + &started_with(init, &self.spec.eval_script),
             ..self.spec.clone()
         };
         let asked = Asked {
             patch,
             spec: &spec,
+            profile: self.profile,
             identity: &self.context.identity,
             timeout: self.options().timeout,
         };
@@ -177,7 +179,15 @@ impl Grading<'_> {
             return Ok(Some(Ruling::Known(Box::new(known))));
         }
         let judged = self.try_out(sandbox, patch, &spec).await?;
-        Ok(judged.map(|judged| Judged { key, ..judged }.into()))
+        let unmet = profile::unmet(self.profile, sandbox.applied());
+        Ok(judged.map(|judged| {
+            Judged {
+                key,
+                unmet,
+                ..judged
+            }
+            .into()
+        }))
     }
 
     fn cache(&self) -> Option<Cache> {
@@ -321,7 +331,7 @@ impl Grading<'_> {
             Ruling::New(mut judged) => {
                 let log = std::mem::take(&mut judged.log);
                 let seconds = self.started.elapsed().as_secs_f64();
-                let report = conclusion::report(*judged, &self.spec, seconds);
+                let report = conclusion::report(*judged, &self.spec, self.profile, seconds);
                 if let Some(cache) = self.cache() {
                     cache.keep(&report, &log);
                 }

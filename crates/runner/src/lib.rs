@@ -22,6 +22,7 @@ pub mod one_off;
 pub mod plan;
 pub mod predictions;
 pub mod prefetch;
+pub mod profile;
 pub mod recorder;
 pub mod registry;
 pub mod replay;

@@ -14,7 +14,7 @@ use sandbox::place::host::KeepCommand;
 use secrecy::SecretString;
 
 pub use identity::{Difference, Identity, PatchKind, PathRules, Prompts, SandboxChoice};
-pub use operation::{KeepSandbox, Operation, PartialPatches, ResumeMode};
+pub use operation::{KeepSandbox, Operation, PartialPatches, ProfileChoice, ResumeMode};
 pub use retry::RetrySelector;
 pub use transport::{Price, Transport};
 

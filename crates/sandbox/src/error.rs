@@ -88,6 +88,12 @@ pub enum Error {
     /// The agent asked for something that cannot be: no such file, a directory, not permitted. It can act on it.
     #[error("{0}")]
     Refused(String),
+    /// The engine has no network that works, and one was asked for.
+    #[error("{problem}")]
+    Network {
+        /// What is wrong with it, and what to do instead.
+        problem: String,
+    },
     /// The user asked for something that this backend cannot do.
     #[error("{message}")]
     Unsupported {
@@ -105,6 +111,7 @@ impl Error {
             Self::Start { .. }
             | Self::Repository { .. }
             | Self::Engine { .. }
+            | Self::Network { .. }
             | Self::Unsupported { .. } => FailureKind::EnvironmentStart,
             Self::Lost { .. } | Self::NotStarted { .. } => FailureKind::EnvironmentLost,
             Self::Disk { .. } => FailureKind::EnvironmentDisk,
@@ -115,7 +122,7 @@ impl Error {
     /// Whether trying again brings nothing before somebody changes something.
     pub fn is_hopeless(&self) -> bool {
         match self {
-            Self::Image { .. } | Self::Unsupported { .. } => true,
+            Self::Image { .. } | Self::Network { .. } | Self::Unsupported { .. } => true,
             Self::Start { .. }
             | Self::Repository { .. }
             | Self::Registry { .. }
@@ -139,6 +146,7 @@ impl Error {
             | Self::NotStarted { .. }
             | Self::Disk { .. }
             | Self::Refused(_)
+            | Self::Network { .. }
             | Self::Unsupported { .. } => None,
         }
     }
@@ -155,6 +163,7 @@ impl Error {
             | Self::NotStarted { .. }
             | Self::Disk { .. }
             | Self::Refused(_)
+            | Self::Network { .. }
             | Self::Unsupported { .. } => None,
         }
     }
@@ -178,6 +187,7 @@ impl Error {
             | Self::Lost { .. }
             | Self::NotStarted { .. }
             | Self::Refused(_)
+            | Self::Network { .. }
             | Self::Unsupported { .. } => None,
         }
     }

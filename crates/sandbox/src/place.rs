@@ -91,6 +91,8 @@ pub struct PlaceSpec {
     pub network: Network,
     /// What its programs may do.
     pub rights: Rights,
+    /// How far a place that is made of an image is confined.
+    pub hardening: Hardening,
     /// Files and directories of the host that must not be seen inside, where the backend can hide them. The repository's source is added by
     /// [`crate::Sandbox::start`].
     pub hidden: Vec<PathBuf>,
@@ -107,9 +109,20 @@ impl PlaceSpec {
             limits: Limits::default(),
             network: Network::None,
             rights: Rights::default(),
+            hardening: Hardening::default(),
             hidden: Vec::new(),
         }
     }
+}
+
+/// How far a place that is made of an image is confined, beside its network and its limits. Places on the host know one way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Hardening {
+    /// No capability but those of [`Rights`], none to be gained, and variables that keep programs from asking people.
+    #[default]
+    Full,
+    /// As the engine has it: its own capabilities and those of [`Rights`], and no variable but the image's and the given ones.
+    EngineDefault,
 }
 
 /// What the programs of a place may do, where the backend makes places of images.
@@ -117,7 +130,7 @@ impl PlaceSpec {
 pub struct Rights {
     /// User that they run as, `name`, `uid` or `uid:gid`; `None` is the image's own.
     pub user: Option<String>,
-    /// Capabilities of the kernel that they keep, without `CAP_`; all others are dropped.
+    /// Capabilities of the kernel that they keep, without `CAP_`; all others are dropped, but for what [`Hardening`] leaves.
     pub capabilities: Vec<String>,
     /// Bytes of a `/tmp` in memory; `None` leaves it to the image's disk. It never gets more than half of the memory, less shared memory.
     pub temporary: Option<u64>,

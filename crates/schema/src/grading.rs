@@ -105,6 +105,35 @@ pub enum Harness {
     V5,
 }
 
+/// The conditions under which a patch is graded.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// As the dataset's own harness has them: its network, the engine's own capabilities, the image's own environment.
+    Official,
+    /// No network, the hardening that solving has, a fixed environment.
+    #[default]
+    Sealed,
+}
+
+impl Profile {
+    /// The name used in flags, files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Official => "official",
+            Self::Sealed => "sealed",
+        }
+    }
+}
+
+impl std::fmt::Display for Profile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// How a test that the log does not show counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

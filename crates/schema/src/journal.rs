@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
-use crate::grading::Harness;
+use crate::grading::{Harness, Profile};
 use crate::instance::InstanceId;
 use crate::message::Usage;
 use crate::outcome::Outcome;
@@ -137,8 +137,8 @@ pub struct GradeSummary {
     /// What proves that the log was tampered with, where something does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tamper_reason: Option<String>,
-    /// Grading profile, such as `sealed`.
-    pub profile: String,
+    /// The conditions under which it was given.
+    pub profile: Profile,
     /// Why it was not resolved, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

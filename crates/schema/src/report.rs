@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
-use crate::grading::{Harness, Verdict};
+use crate::grading::{Harness, Profile, Verdict};
 use crate::instance::InstanceId;
 use crate::message::Usage;
 
@@ -54,7 +54,7 @@ pub struct GradingSummary {
     /// Generation of the official harness whose verdicts were given.
     pub harness: Harness,
     /// Gradings by profile.
-    pub profiles: BTreeMap<String, usize>,
+    pub profiles: BTreeMap<Profile, usize>,
     /// Instances by bucket; every bucket is there.
     pub buckets: BTreeMap<Bucket, usize>,
     /// Instances without a prediction, or not graded yet.
@@ -113,6 +113,9 @@ pub struct InstanceReport {
     /// Whether the verdict is that of an earlier grading.
     #[serde(default)]
     pub cached: bool,
+    /// The conditions under which the verdict was given; `None` when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// Seconds of the grading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
@@ -138,8 +141,11 @@ pub struct GradingReport {
     /// What the log shows of faults that are not the patch's, by its name in official reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sign: Option<String>,
-    /// Grading profile, such as `sealed`.
-    pub profile: String,
+    /// The conditions under which it was given.
+    pub profile: Profile,
+    /// What of these conditions the sandbox did not have, such as `network`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<String>,
     /// Log parser.
     pub log_parser: String,
     /// Version of the grader.

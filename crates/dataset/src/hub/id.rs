@@ -102,6 +102,12 @@ impl Id {
         found.map(|(full, _)| *full)
     }
 
+    /// Whether the field has a short name for it: it is one of SWE-bench's own.
+    pub fn has_alias(&self) -> bool {
+        let mut aliases = ALIASES.iter();
+        aliases.any(|(full, _)| full.eq_ignore_ascii_case(&self.name))
+    }
+
     /// The dataset that a path names, when nothing of that name lies here.
     pub fn of_path(path: &Path) -> Option<Self> {
         let text = path.to_str()?;
@@ -188,6 +194,15 @@ mod tests {
         ] {
             assert_eq!(shown(text).as_deref(), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn datasets_with_a_short_name_are_known_by_their_whole_one_too() {
+        let has_alias = |text| Id::parse(text).unwrap().has_alias();
+        for text in ["verified", "Lite@abc", "swe-bench/SWE-bench_Verified"] {
+            assert!(has_alias(text), "{text}");
+        }
+        assert!(!has_alias("somebody/SWE-bench_Verified"));
     }
 
     #[test]

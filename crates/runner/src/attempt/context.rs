@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent::{Catalog, Check, Settings};
 use dataset::Row;
 use patch::PathClasses;
 use sandbox::SandboxSpec;
-use sandbox::place::{Backend, Labels, PlaceSpec};
+use sandbox::limits::Network;
+use sandbox::place::{Backend, Hardening, Labels, PlaceSpec};
 use sandbox::repository::{Origin, StartChange};
+use schema::grading::Profile;
 use schema::{AttemptKey, FailureKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -19,6 +22,7 @@ use crate::disk::DiskGate;
 use crate::dispatcher::{Kept, Reports, Stop};
 use crate::lease::{Lease, Leases};
 use crate::prefetch::{Needs, Prefetch};
+use crate::profile;
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::settings::{Identity, Operation};
@@ -41,8 +45,8 @@ pub struct Entry {
 pub enum Purpose {
     /// An agent works in it.
     Solve,
-    /// A patch is graded in it.
-    Grade,
+    /// A patch is graded in it, under these conditions.
+    Grade(Profile),
 }
 
 /// Permits that attempts and gradings take, each kind apart.
@@ -98,6 +102,8 @@ pub struct Context {
     pub needs: Arc<Needs>,
     /// Prepared repositories.
     pub repositories: Arc<Repositories>,
+    /// Whether the engine has turned out to have no network for gradings that want one.
+    pub cut_off: AtomicBool,
     /// Sandboxes that stand.
     pub leases: Arc<Leases>,
     /// Permits.
@@ -121,18 +127,23 @@ impl Context {
     }
 
     /// What a sandbox of the entry is made from.
-    fn place(&self, entry: &Entry, labels: Labels) -> PlaceSpec {
+    fn place(&self, entry: &Entry, labels: Labels, purpose: Purpose) -> PlaceSpec {
+        let (network, hardening) = match purpose {
+            Purpose::Solve => (self.identity.network.clone(), Hardening::Full),
+            Purpose::Grade(profile) => (profile::network(profile), profile::hardening(profile)),
+        };
         PlaceSpec {
             labels,
             image: self.image(entry).map(|image| image.name.clone()),
             workdir: self.workdir(entry),
             environment: self.environment.clone(),
             limits: self.identity.sandbox_limits.clone(),
-            network: self.identity.network.clone(),
+            network,
             rights: self
                 .identity
                 .rights
                 .of(&entry.row, self.image(entry).is_some()),
+            hardening,
             hidden: Vec::new(),
         }
     }
@@ -145,7 +156,7 @@ impl Context {
         if self.prefetch.has(&image.name) || self.disk.is_full() {
             return;
         }
-        let place = self.place(entry, Labels::new(&self.name, "", ""));
+        let place = self.place(entry, Labels::new(&self.name, "", ""), Purpose::Solve);
         let stop = self.stop.drain.clone();
         self.prefetch.get(self.backend(entry), place, stop);
     }
@@ -163,7 +174,7 @@ impl Context {
         purpose: Purpose,
         reports: &Reports,
     ) -> Result<Lease, Traced> {
-        let place = self.place(entry, labels);
+        let place = self.place(entry, labels, purpose);
         self.prepare(entry, &place, reports).await?;
         let _turn = permit(turn).await?;
         let origin = self.origin(entry, purpose).await?;
@@ -173,15 +184,42 @@ impl Context {
             setup_commands: self.setup_commands(entry, purpose),
             setup_timeout: self.operation.start_timeout,
         };
-        let lease = self
-            .leases
-            .start(
-                Arc::clone(self.backend(entry)),
-                spec,
-                self.operation.start_timeout,
-            )
-            .await?;
-        Ok(lease)
+        let backend = self.backend(entry);
+        let limit = self.operation.start_timeout;
+        let start = |spec| self.leases.start(Arc::clone(backend), spec, limit);
+        if purpose != Purpose::Grade(Profile::Official) {
+            return Ok(start(spec).await?);
+        }
+        if !self.cut_off.load(Ordering::Relaxed) {
+            match start(spec.clone()).await {
+                Err(sandbox::Error::Network { problem }) => {
+                    self.warn_cut_off(&problem, reports).await;
+                }
+                done => return Ok(done?),
+            }
+        }
+        // Without a network most tests do as ever; that it was missing stands beside the verdict.
+        let place = PlaceSpec {
+            network: Network::None,
+            ..spec.place
+        };
+        Ok(start(SandboxSpec { place, ..spec }).await?)
+    }
+
+    /// Says once that gradings do without the network.
+    async fn warn_cut_off(&self, problem: &str, reports: &Reports) {
+        if !self.cut_off.swap(true, Ordering::Relaxed) {
+            reports
+                .warn(format!(
+                    "patches are graded without the network that the official profile has: {problem}"
+                ))
+                .await;
+        }
+    }
+
+    /// Under which conditions patches of the entry are graded, and why.
+    pub fn profile(&self, entry: &Entry) -> profile::Chosen {
+        profile::choose(&self.operation, &entry.row, entry.image.as_ref())
     }
 
     /// Gets what a sandbox of the entry needs. When that is more than the disk takes, images go that nobody needs.
@@ -284,7 +322,7 @@ impl Context {
         let own = self.identity.setup_commands.iter().cloned();
         let answers = match purpose {
             Purpose::Solve if self.image(entry).is_some() => entry.row.family().answers(),
-            Purpose::Solve | Purpose::Grade => &[],
+            Purpose::Solve | Purpose::Grade(_) => &[],
         };
         let removal = (!answers.is_empty()).then(|| format!("rm -rf -- {}", answers.join(" ")));
         init.into_iter().chain(own).chain(removal).collect()
@@ -344,7 +382,7 @@ fn start_change(row: &Row, purpose: Purpose) -> Option<StartChange> {
     let patch = row.answer.start_patch.as_ref()?;
     let removed = match purpose {
         Purpose::Solve => grade::withheld_tests(&row.answer),
-        Purpose::Grade => Vec::new(),
+        Purpose::Grade(_) => Vec::new(),
     };
     Some(StartChange {
         patch: patch.clone().into_bytes(),

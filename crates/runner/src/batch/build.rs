@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use agent::condense::Window;
 use dataset::Row;
@@ -73,6 +74,7 @@ pub(super) fn context(
         backends,
         rules: rules::read(settings.operation.repository_rules.as_deref())?,
         repositories,
+        cut_off: AtomicBool::new(false),
         leases: Arc::new(Leases::default()),
         permits: Permits {
             start: Semaphore::new(operation.start_workers.max(1)),

@@ -117,6 +117,7 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
         harness: newest.of("harness", given.harness, own.harness),
+        grade_profile: newest.of("grade_profile", given.grade_profile, own.grade_profile),
         grade_timeout: newest.of("grade_timeout", given.grade_timeout, own.grade_timeout),
         repository_rules: newest.of(
             "repository_rules",

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use schema::grading::Profile;
 use schema::journal::{GradeSummary, PatchSummary};
 use schema::{FailureKind, InstanceId, ModelFailureKind, Outcome, RunEvent};
 
@@ -86,7 +87,7 @@ impl Executor for Fake {
                     resolved: true,
                     official_resolved: true,
                     tamper_reason: None,
-                    profile: "sealed".into(),
+                    profile: Profile::Sealed,
                     note: None,
                     ..GradeSummary::default()
                 },

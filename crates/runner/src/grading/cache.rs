@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sandbox::Sandbox;
 use schema::Bucket;
-use schema::grading::GradingSpec;
+use schema::grading::{GradingSpec, Profile};
 use schema::report::GradingReport;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -28,7 +28,7 @@ const LEVEL: i32 = 3;
 #[derive(Serialize)]
 struct Question<'a> {
     grader: &'a str,
-    profile: &'a str,
+    profile: Profile,
     image: &'a str,
     start_commit: &'a str,
     patch_sha256: String,
@@ -39,6 +39,7 @@ struct Question<'a> {
     limits: &'a sandbox::limits::Limits,
     enforced: &'a [String],
     user: &'a str,
+    capabilities: &'a [String],
     environment_sha256: &'a BTreeMap<String, String>,
     setup_commands: &'a [String],
 }
@@ -47,6 +48,7 @@ struct Question<'a> {
 pub(super) struct Asked<'a> {
     pub(super) patch: &'a [u8],
     pub(super) spec: &'a GradingSpec,
+    pub(super) profile: Profile,
     pub(super) identity: &'a Identity,
     pub(super) timeout: std::time::Duration,
 }
@@ -57,7 +59,7 @@ pub(super) fn key(asked: &Asked<'_>, sandbox: &Sandbox) -> Option<String> {
     let (spec, identity) = (asked.spec, asked.identity);
     let question = Question {
         grader: GRADER,
-        profile: super::PROFILE,
+        profile: asked.profile,
         image: applied.image.as_deref()?,
         start_commit: sandbox.start_commit(),
         patch_sha256: schema::hex(&Sha256::digest(asked.patch)),
@@ -67,6 +69,7 @@ pub(super) fn key(asked: &Asked<'_>, sandbox: &Sandbox) -> Option<String> {
         limits: &identity.sandbox_limits,
         enforced: &applied.enforced,
         user: &applied.user,
+        capabilities: &applied.capabilities,
         environment_sha256: &identity.environment_sha256,
         setup_commands: &identity.setup_commands,
     };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use grade::official::{Graded, Signature};
 use schema::InstanceId;
 use schema::bucket::OfficialClass;
-use schema::grading::{GradingSpec, Verdict};
+use schema::grading::{GradingSpec, Profile, Verdict};
 use schema::journal::GradeSummary;
 use schema::report::GradingReport;
 
@@ -16,7 +16,7 @@ use crate::attempt::failure::Failure;
 use crate::store::atomic;
 
 /// Version of the rules by which this program grades: a verdict of another version is no answer.
-pub(super) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
+pub(super) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// What a grading comes to.
 pub(super) enum Ruling {
@@ -48,6 +48,8 @@ pub(super) struct Judged {
     pub(super) sign: Option<Signature>,
     /// Under what it may be kept.
     pub(super) key: Option<String>,
+    /// What of the profile's conditions the sandbox did not have.
+    pub(super) unmet: Vec<String>,
     /// What the script printed, empty where none was run.
     pub(super) log: Vec<u8>,
 }
@@ -58,15 +60,25 @@ impl From<Verdict> for Judged {
             verdict,
             sign: None,
             key: None,
+            unmet: Vec::new(),
             log: Vec::new(),
         }
     }
 }
 
 /// Everything that is known of a grading.
-pub(super) fn report(judged: Judged, spec: &GradingSpec, seconds: f64) -> GradingReport {
+pub(super) fn report(
+    judged: Judged,
+    spec: &GradingSpec,
+    profile: Profile,
+    seconds: f64,
+) -> GradingReport {
     let Judged {
-        verdict, sign, key, ..
+        verdict,
+        sign,
+        key,
+        unmet,
+        log: _,
     } = judged;
     let (failed, missing) = grade::bucket::failures(&verdict);
     GradingReport {
@@ -75,7 +87,8 @@ pub(super) fn report(judged: Judged, spec: &GradingSpec, seconds: f64) -> Gradin
         failed,
         missing,
         sign: sign.map(|sign| sign.name().to_owned()),
-        profile: super::PROFILE.to_owned(),
+        profile,
+        unmet,
         log_parser: spec.log_parser.clone(),
         grader: GRADER.to_owned(),
         cache_key: key,
@@ -92,7 +105,7 @@ pub(super) fn summary(report: &GradingReport) -> GradeSummary {
         resolved: verdict.resolved,
         official_resolved: verdict.official_resolved,
         tamper_reason: verdict.tamper_reason.clone(),
-        profile: report.profile.clone(),
+        profile: report.profile,
         note: verdict.note.clone(),
         bucket: Some(report.bucket),
         partial: report

@@ -19,7 +19,7 @@ pub use agent::{Acting, Agent};
 pub use batch::{Batch, Gates};
 pub use images::{Images, PullName};
 pub use model::Model;
-pub use patches::{Grading, HarnessName, PartialName, PatchName, Patches};
+pub use patches::{Grading, HarnessName, PartialName, PatchName, Patches, ProfileName};
 pub use rights::Rights;
 pub use sandbox::{KeepName, Keeping, Sandbox, SandboxName};
 pub use selection::Selection;

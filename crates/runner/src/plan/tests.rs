@@ -1,5 +1,6 @@
 //! Plans of journals that tell of every ending.
 
+use schema::grading::Profile;
 use schema::journal::GradeSummary;
 use schema::{FailureKind, ModelFailureKind, Outcome, RunEvent, StopReason};
 
@@ -168,7 +169,7 @@ fn selectors_pick_finished_samples() {
             resolved: false,
             official_resolved: false,
             tamper_reason: None,
-            profile: "sealed".into(),
+            profile: Profile::Sealed,
             note: None,
             ..GradeSummary::default()
         },

@@ -85,7 +85,7 @@ fn profiles(grading: &schema::report::GradingSummary) -> String {
     let named = grading
         .profiles
         .iter()
-        .map(|(name, count)| format!("{count} {}", cell(name)));
+        .map(|(profile, count)| format!("{count} {profile}"));
     let named = named.collect::<Vec<_>>().join(", ");
     if named.is_empty() {
         "none".to_owned()

@@ -77,7 +77,9 @@ fn fields(row: &Row) -> [String; COLUMNS.len()] {
         truth(row.resolved),
         truth(row.official_resolved),
         row.tamper_reason.clone(),
-        row.profile.clone(),
+        row.profile
+            .map(|profile| profile.to_string())
+            .unwrap_or_default(),
         row.empty_reason.map(name_of).unwrap_or_default(),
         row.patch_bytes.to_string(),
         row.files.to_string(),

@@ -1,5 +1,6 @@
 //! One row for each instance and sample: its attempt that counts.
 
+use schema::grading::Profile;
 use schema::journal::{EmptyReason, GradeSummary};
 use schema::{Bucket, FailureKind, InstanceId, Outcome, Usage};
 
@@ -30,8 +31,8 @@ pub struct Row {
     pub official_resolved: Option<bool>,
     /// What proves that the log was tampered with, empty where nothing does.
     pub tamper_reason: String,
-    /// Grading profile.
-    pub profile: String,
+    /// The conditions under which it was graded; `None` when there is no verdict.
+    pub profile: Option<Profile>,
     /// Why the patch is empty.
     pub empty_reason: Option<EmptyReason>,
     /// Bytes of the model patch.
@@ -126,7 +127,7 @@ pub fn rows(ledger: &Ledger, repositories: &Repositories) -> Vec<Row> {
                 tamper_reason: grade
                     .and_then(|grade| grade.tamper_reason.clone())
                     .unwrap_or_default(),
-                profile: grade.map(|grade| grade.profile.clone()).unwrap_or_default(),
+                profile: grade.map(|grade| grade.profile),
                 empty_reason: end.patch.empty_reason,
                 patch_bytes: end.patch.bytes,
                 files: end.patch.files,

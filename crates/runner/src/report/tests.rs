@@ -1,5 +1,6 @@
 //! A run with one instance for each way to end.
 
+use schema::grading::Profile;
 use schema::journal::{EmptyReason, GradeSummary, PatchSummary, Seconds};
 use schema::{AttemptKey, FailureKind, InstanceId, Outcome, RunEvent, StopReason, Usage};
 
@@ -51,7 +52,7 @@ fn graded(key: AttemptKey, resolved: bool, tamper_reason: Option<&str>) -> RunEv
             resolved,
             official_resolved: resolved || tamper_reason.is_some(),
             tamper_reason: tamper_reason.map(str::to_owned),
-            profile: "sealed".into(),
+            profile: Profile::Sealed,
             note: None,
             ..GradeSummary::default()
         },

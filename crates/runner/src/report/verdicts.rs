@@ -22,7 +22,7 @@ pub(super) fn sum(rows: &[Row], instances: &[InstanceReport]) -> Option<GradingS
     }
     let mut profiles = BTreeMap::new();
     for grade in grades() {
-        *profiles.entry(grade.profile.clone()).or_default() += 1;
+        *profiles.entry(grade.profile).or_default() += 1;
     }
     let submitted: usize = buckets.values().sum();
     let all = instances.len();
@@ -86,6 +86,7 @@ fn incomplete(id: &InstanceId, sample: u32) -> InstanceReport {
         failed_tests: 0,
         missing_tests: 0,
         cached: false,
+        profile: None,
         seconds: None,
     }
 }
@@ -102,6 +103,7 @@ fn instance(row: &Row) -> InstanceReport {
         failed_tests: grade.map_or(0, |grade| grade.failed_tests),
         missing_tests: grade.map_or(0, |grade| grade.missing_tests),
         cached: grade.is_some_and(|grade| grade.cached),
+        profile: row.profile,
         seconds: row.seconds_grade,
         ..incomplete(&row.instance_id, row.sample)
     }

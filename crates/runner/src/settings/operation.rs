@@ -56,6 +56,19 @@ impl KeepSandbox {
     }
 }
 
+/// Profile under which patches are graded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileChoice {
+    /// For each instance the one that its dataset and its image call for.
+    #[default]
+    Auto,
+    /// As the dataset's own harness has it.
+    Official,
+    /// Without network, in a fixed environment.
+    Sealed,
+}
+
 /// What does not change outcomes: recorded in `run.json`, free to differ on resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
@@ -117,6 +130,9 @@ pub struct Operation {
     /// Whether verdicts of earlier gradings are taken, and kept for later ones.
     #[serde(default)]
     pub grade_cache: bool,
+    /// Under which conditions patches are graded.
+    #[serde(default)]
+    pub grade_profile: ProfileChoice,
     /// Generation of the official harness whose verdicts are given.
     #[serde(default)]
     pub harness: Harness,

@@ -255,6 +255,7 @@ impl Ledger {
 #[cfg(test)]
 pub(crate) mod tests {
     use schema::StopReason;
+    use schema::grading::Profile;
 
     use super::*;
 
@@ -329,7 +330,7 @@ pub(crate) mod tests {
             resolved,
             official_resolved: resolved,
             tamper_reason: None,
-            profile: "sealed".into(),
+            profile: Profile::Sealed,
             note: None,
             ..GradeSummary::default()
         };

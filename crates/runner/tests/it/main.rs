@@ -33,6 +33,7 @@ mod one_off;
 mod panics;
 mod podman;
 mod predictions;
+mod profiles;
 mod replay;
 mod resume;
 mod ruins;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent::{Attempt, Ending};
 use patch::PathClasses;
-use sandbox::place::{Backend, Labels, PlaceSpec};
+use sandbox::place::{Backend, Hardening, Labels, PlaceSpec};
 use sandbox::repository::Origin;
 use sandbox::{Sandbox, SandboxSpec};
 use tokio_util::sync::CancellationToken;
@@ -129,6 +129,7 @@ impl Stage {
                 limits: identity.sandbox_limits.clone(),
                 network: identity.network.clone(),
                 rights: identity.rights.alone(),
+                hardening: Hardening::Full,
                 hidden: Vec::new(),
             },
             repository: Origin::Host(prepared),

@@ -9,6 +9,7 @@ use super::Error;
 use crate::batch::{image_of, preview};
 use crate::error::chain;
 use crate::plan::{Job, Plan, PlanRow};
+use crate::profile::{self, Chosen};
 use crate::rules;
 use crate::settings::RunSettings;
 use crate::ui;
@@ -16,11 +17,18 @@ use crate::ui;
 /// What a dry run keeps of a row: nothing large, so that datasets of any size can be looked at.
 pub(super) struct Sketch {
     row: PlanRow,
-    image: Result<Option<Image>, crate::error::Error>,
+    conditions: Result<Conditions, crate::error::Error>,
     /// How it would be graded, or why it cannot be.
     grading: Result<Graded, grade::SpecError>,
     /// What it was taken for without the row saying so.
     guess: Option<String>,
+}
+
+/// What an instance would be worked on in.
+struct Conditions {
+    image: Option<Image>,
+    /// Under which conditions it would be graded.
+    profile: Chosen,
 }
 
 /// How an instance would be graded.
@@ -35,7 +43,7 @@ struct Graded {
 /// An attempt that would be made.
 struct Attempt<'a> {
     job: &'a Job,
-    image: Option<&'a Image>,
+    conditions: &'a Conditions,
     grading: &'a Result<Graded, grade::SpecError>,
     guess: Option<&'a str>,
 }
@@ -44,7 +52,10 @@ struct Attempt<'a> {
 pub(super) fn sketcher(settings: &RunSettings) -> Result<impl Fn(Row) -> Sketch, Error> {
     let rules = rules::read(settings.operation.repository_rules.as_deref())?;
     Ok(move |row: Row| Sketch {
-        image: image_of(settings, &row),
+        conditions: image_of(settings, &row).map(|image| Conditions {
+            profile: profile::choose(&settings.operation, &row, image.as_ref()),
+            image,
+        }),
         grading: grade::resolve(&row.instance, &row.answer, &rules).map(|resolved| Graded {
             log_parser: resolved.spec.log_parser,
             eval_type: resolved.spec.eval_type,
@@ -70,14 +81,14 @@ pub(super) fn describe(
     let mut parts = Vec::new();
     for sketch in sketches {
         rows.push(sketch.row);
-        parts.push((sketch.image?, sketch.grading, sketch.guess));
+        parts.push((sketch.conditions?, sketch.grading, sketch.guess));
     }
     let plan = preview(settings, &rows)?;
     let attempts = plan.jobs.iter().filter_map(|job| {
-        let (image, grading, guess) = parts.get(job.row)?;
+        let (conditions, grading, guess) = parts.get(job.row)?;
         Some(Attempt {
             job,
-            image: image.as_ref(),
+            conditions,
             grading,
             guess: guess.as_deref(),
         })
@@ -132,6 +143,7 @@ fn head(settings: &RunSettings, plan: &Plan) -> String {
 
 impl Attempt<'_> {
     fn json(&self) -> Value {
+        let Conditions { image, profile } = self.conditions;
         let grading = match &self.grading {
             Ok(resolved) => json!({
                 "eval_script_origin": resolved.provenance.eval_script.to_string(),
@@ -140,6 +152,8 @@ impl Attempt<'_> {
                 "eval_type": resolved.eval_type,
                 "eval_type_origin": resolved.provenance.eval_type.to_string(),
                 "criterion": resolved.criterion,
+                "profile": profile.profile,
+                "profile_origin": profile.origin.to_string(),
                 "notes": resolved.notes,
             }),
             Err(error) => json!({ "error": chain(error) }),
@@ -147,8 +161,8 @@ impl Attempt<'_> {
         json!({
             "instance_id": self.job.key.instance_id, "sample": self.job.key.sample,
             "attempt": self.job.key.attempt, "reason": self.job.reason.name(),
-            "image": self.image.as_ref().map(|image| &image.name),
-            "image_origin": self.image.as_ref().map(|image| image.origin.to_string()),
+            "image": image.as_ref().map(|image| &image.name),
+            "image_origin": image.as_ref().map(|image| image.origin.to_string()),
             "guess": self.guess,
             "grading": grading,
         })
@@ -156,7 +170,8 @@ impl Attempt<'_> {
 
     fn line(&self, graded: bool) -> String {
         let key = self.job.key.to_string();
-        let image = self.image.as_ref().map_or_else(String::new, |image| {
+        let Conditions { image, profile } = self.conditions;
+        let image = image.as_ref().map_or_else(String::new, |image| {
             format!(", image {} {}", image.name, image.origin)
         });
         let guess = self
@@ -172,11 +187,13 @@ impl Attempt<'_> {
                     .flat_map(|note| [", ", note])
                     .collect();
                 format!(
-                    ", script {}, parser {} {}, judged as {} does{notes}",
+                    ", script {}, parser {} {}, judged as {} does, profile {} {}{notes}",
                     provenance.eval_script,
                     resolved.log_parser,
                     provenance.log_parser,
-                    resolved.criterion.dataset()
+                    resolved.criterion.dataset(),
+                    profile.profile,
+                    profile.origin,
                 )
             }
             Err(error) => format!(", not graded: {}", chain(error)),

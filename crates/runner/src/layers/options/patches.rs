@@ -7,6 +7,7 @@ use schema::grading::Harness;
 use serde::{Deserialize, Serialize};
 
 use crate::layers::values::{Span, one_or_many};
+use crate::settings::ProfileChoice;
 
 /// Which patch goes into predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -120,6 +121,29 @@ impl From<HarnessName> for Harness {
     }
 }
 
+/// Conditions under which patches are graded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileName {
+    /// official for datasets that have a short name and for images that their publishers made, sealed for all others
+    #[default]
+    Auto,
+    /// Network, capabilities and environment as the dataset's own harness has them
+    Official,
+    /// No network, what solving may do, a fixed environment
+    Sealed,
+}
+
+impl From<ProfileName> for ProfileChoice {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Auto => Self::Auto,
+            ProfileName::Official => Self::Official,
+            ProfileName::Sealed => Self::Sealed,
+        }
+    }
+}
+
 /// How grading is done.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Patches and grading")]
@@ -133,6 +157,10 @@ pub struct Grading {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade_timeout: Option<Span>,
+    /// Conditions under which patches are graded
+    #[arg(long, value_name = "PROFILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade_profile: Option<ProfileName>,
     /// How the tests of repositories are run, for rows that do not say it: a file in the form of `configs/repositories/`, or a directory of them
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[serde(skip_serializing_if = "Option::is_none")]

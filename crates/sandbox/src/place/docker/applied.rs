@@ -63,8 +63,8 @@ pub(super) fn applied(
             });
         }
         (false, Some(Network::None)) => {
-            return Err(Error::Unsupported {
-                message: String::from(
+            return Err(Error::Network {
+                problem: String::from(
                     "`--network full` was asked for, and a container of this engine has no route: its default network is missing (see `docker network ls` for `bridge`, and whether the engine was started with `--bridge=none`)",
                 ),
             });

@@ -165,8 +165,8 @@ fn not_started(failure: call::Failure, operation: String) -> NotUp {
     }
     // Its own networks are the engine's matter, and only `full` takes one of them.
     if message.contains("failed to create endpoint") || message.contains("on network bridge") {
-        return NotUp::Other(Error::Unsupported {
-            message: format!(
+        return NotUp::Other(Error::Network {
+            problem: format!(
                 "`--network full` was asked for, and the engine's default network does not work ({failure}): repair it (`docker network inspect bridge`; restarting the engine makes its bridge anew), or use `--network none` or `--network allow=HOST,…`, which need none"
             ),
         });

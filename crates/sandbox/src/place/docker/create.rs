@@ -8,7 +8,7 @@ use super::image::Image;
 use super::limits::Plan;
 use super::{boot, labels};
 use crate::limits::Network;
-use crate::place::{PlaceSpec, host};
+use crate::place::{Hardening, PlaceSpec, host};
 
 /// Name of every container's machine: the same in each, so that outputs are too.
 const HOSTNAME: &str = "sandbox";
@@ -22,6 +22,7 @@ pub(super) fn body(
     root: &Path,
 ) -> ContainerCreateBody {
     let kept = &spec.rights.capabilities;
+    let hardened = spec.hardening == Hardening::Full;
     let mut host = HostConfig {
         network_mode: match spec.network {
             Network::None | Network::Allow(_) => Some(String::from("none")),
@@ -34,9 +35,9 @@ pub(super) fn body(
         }),
         // With an init a single signal ends the container.
         init: Some(false),
-        cap_drop: Some(vec![String::from("ALL")]),
+        cap_drop: hardened.then(|| vec![String::from("ALL")]),
         cap_add: (!kept.is_empty()).then(|| kept.clone()),
-        security_opt: Some(vec![String::from("no-new-privileges")]),
+        security_opt: hardened.then(|| vec![String::from("no-new-privileges")]),
         ..HostConfig::default()
     };
     plan.write(&mut host);
@@ -69,10 +70,14 @@ pub(super) fn body(
     }
 }
 
-/// Variables for programs that talk to people go in where the image has none of that name, the caller's in any case.
+/// Variables for programs that talk to people go in where the image has none of that name and is to be hardened, the caller's in any case.
 fn environment(spec: &PlaceSpec, image: &Image) -> Vec<String> {
     let added = &spec.environment;
-    let quiet = host::QUIET
+    let quiet: &[(&str, &str)] = match spec.hardening {
+        Hardening::Full => &host::QUIET,
+        Hardening::EngineDefault => &[],
+    };
+    let quiet = quiet
         .iter()
         .filter(|(name, _)| !image.sets(name) && !added.iter().any(|(known, _)| known == name))
         .map(|(name, value)| format!("{name}={value}"));
