@@ -17,6 +17,15 @@ const LIMIT: Duration = Duration::from_mins(2);
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// The file system that an engine keeps images and containers on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineDisk {
+    /// So many bytes of memory.
+    Memory(u64),
+    /// A btrfs of so many bytes: the engine can limit each container's disk there.
+    Limiting(u64),
+}
+
 /// What is special about an engine.
 #[derive(Debug, Clone, Default)]
 pub struct EngineOptions {
@@ -24,8 +33,8 @@ pub struct EngineOptions {
     pub tcp: Option<String>,
     /// Directory of ca.pem, cert.pem and key.pem, by which it is spoken to there.
     pub keys: Option<PathBuf>,
-    /// Bytes of a file system in memory for its storage; `None` is a directory on the disk.
-    pub disk: Option<u64>,
+    /// A file system of its own for its storage; `None` is a directory on the disk.
+    pub disk: Option<EngineDisk>,
     /// Whether its containers get a network: a bridge, which leads to this machine and no further.
     pub bridge: bool,
     /// More of its arguments.
@@ -44,7 +53,8 @@ pub struct PrivateEngine {
 impl PrivateEngine {
     /// Starts one, with the storage driver of this machine's own engine.
     ///
-    /// `None`, after saying so, where this user may not; a panic instead where `PATCHMILL_REQUIRE` names `dockerd`. So for `bridge`.
+    /// `None`, after saying so, where this user may not; a panic instead where `PATCHMILL_REQUIRE` names `dockerd`. So for `bridge`,
+    /// and for `btrfs`.
     pub fn start() -> Option<Self> {
         Self::start_with(EngineOptions::default())
     }
@@ -62,10 +72,14 @@ impl PrivateEngine {
         } else {
             None
         };
+        let needed = match options.disk {
+            Some(EngineDisk::Limiting(_)) => "btrfs",
+            Some(EngineDisk::Memory(_)) | None => "dockerd",
+        };
         match Self::try_start(options, bridge) {
             Ok(engine) => Some(engine),
             Err(problem) => {
-                missing("dockerd", &problem);
+                missing(needed, &problem);
                 None
             }
         }
@@ -80,7 +94,12 @@ impl PrivateEngine {
             .args(["info", "--format", "{{.Driver}}"])
             .output()
             .map_err(|error| format!("there is no program docker: {error}"))?;
-        let driver = String::from_utf8_lossy(&info.stdout).trim().to_owned();
+        let driver = match options.disk {
+            Some(EngineDisk::Limiting(_)) => String::from("btrfs"),
+            Some(EngineDisk::Memory(_)) | None => {
+                String::from_utf8_lossy(&info.stdout).trim().to_owned()
+            }
+        };
         if !info.status.success() || driver.is_empty() {
             return Err(String::from(
                 "no engine says which storage driver works here",
@@ -95,8 +114,13 @@ impl PrivateEngine {
         fs::set_permissions(directory.path(), open).map_err(|error| error.to_string())?;
         // What is configured for this machine's engine is none of this one's business.
         fs::write(directory.path().join("daemon.json"), "{}").map_err(|error| error.to_string())?;
-        if let Some(bytes) = options.disk {
-            mount(&directory.path().join("data"), bytes)?;
+        match options.disk {
+            Some(EngineDisk::Memory(bytes)) => {
+                let size = format!("size={bytes}");
+                mount(&["-t", "tmpfs", "-o", &size, "tmpfs"], &directory)?;
+            }
+            Some(EngineDisk::Limiting(bytes)) => mount_btrfs(&directory, bytes)?,
+            None => {}
         }
         let mut engine = Self {
             directory,
@@ -312,17 +336,29 @@ impl Drop for PrivateEngine {
     }
 }
 
-fn mount(at: &Path, bytes: u64) -> Result<(), String> {
-    fs::create_dir_all(at).map_err(|error| error.to_string())?;
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
-        .arg(at)
-        .output()
-        .map_err(|error| error.to_string())?;
-    if mounted.status.success() {
+/// Mounts where the engine's storage will be.
+fn mount(what: &[&str], directory: &TempDir) -> Result<(), String> {
+    let at = directory.path().join("data");
+    fs::create_dir_all(&at).map_err(|error| error.to_string())?;
+    done(Command::new("mount").args(what).arg(at))
+}
+
+fn mount_btrfs(directory: &TempDir, bytes: u64) -> Result<(), String> {
+    let path = directory.path().join("disk");
+    let file = File::create(&path).and_then(|file| file.set_len(bytes));
+    file.map_err(|error| error.to_string())?;
+    done(Command::new("mkfs.btrfs").arg("--quiet").arg(&path))?;
+    let path = path.display().to_string();
+    mount(&["-t", "btrfs", "-o", "loop", &path], directory)
+}
+
+fn done(command: &mut Command) -> Result<(), String> {
+    let output = command.output();
+    let output = output.map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    if output.status.success() {
         return Ok(());
     }
-    Err(String::from_utf8_lossy(&mounted.stderr).trim().to_owned())
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
 fn signal(pid: u32, name: &str) {

@@ -27,7 +27,7 @@ pub use answer::Answer;
 pub use apptainer::{apptainer, apptainer_file, apptainer_image};
 pub use conformance::{Pair, conformance, pairs};
 pub use containers::remove_containers;
-pub use engine::{EngineOptions, PrivateEngine};
+pub use engine::{EngineDisk, EngineOptions, PrivateEngine};
 pub use images::docker_image;
 pub use permitted::permitted;
 pub use podman::podman_image;

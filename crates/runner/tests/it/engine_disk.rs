@@ -2,7 +2,7 @@
 
 use schema::{FailureKind, Outcome};
 use serde_json::json;
-use testkit::{EngineOptions, PrivateEngine};
+use testkit::{EngineDisk, EngineOptions, PrivateEngine};
 
 use crate::command::Place;
 use crate::engines::containers;
@@ -17,7 +17,7 @@ fn a_full_disk_under_a_container_is_not_the_models_doing() {
         return;
     };
     let options = EngineOptions {
-        disk: Some(DISK),
+        disk: Some(EngineDisk::Memory(DISK)),
         ..EngineOptions::default()
     };
     let Some(engine) = PrivateEngine::start_with(options) else {
@@ -63,4 +63,33 @@ fn a_full_disk_under_a_container_is_not_the_models_doing() {
     assert_eq!(said.code, 0, "{}", said.all());
     assert_eq!(fixture.predictions().len(), 2);
     assert_eq!(containers(&engine), Vec::<String>::new());
+}
+
+#[test]
+fn a_limit_of_the_disk_is_kept_where_the_engine_can() {
+    let Some(image) = testkit::docker_image("busybox") else {
+        return;
+    };
+    let options = EngineOptions {
+        disk: Some(EngineDisk::Limiting(2 << 30)),
+        ..EngineOptions::default()
+    };
+    let Some(engine) = PrivateEngine::start_with(options) else {
+        return;
+    };
+    engine.load(image);
+    let place = Place::new().variable("DOCKER_HOST", &engine.host());
+    let mut fixture = Fixture::at(place, 1);
+    fixture.change(0, "image", json!(image));
+    // Each file is smaller than the limit, which also bounds a single one.
+    let fill = "for i in 1 2 3 4; do head -c 15000000 /dev/zero >big$i && sync || break; done; echo stopped at $i; rm big*";
+    fixture.script(&[fill, "echo good >value.txt"]);
+    let flags = ["--sandbox", "docker", "--disk=40MiB"];
+    let said = fixture.run(&flags);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert!(!said.all().contains("disk limit"), "{}", said.all());
+    let trajectory = serde_json::to_string(&fixture.trajectory(0)).unwrap();
+    assert!(trajectory.contains("stopped at 3"), "{trajectory}");
+    let patch = fixture.predictions().remove(0).model_patch;
+    assert!(patch.contains("+good") && !patch.contains("big"), "{patch}");
 }

@@ -375,7 +375,7 @@ fn images_are_recorded_by_the_registrys_digest_and_named_by_it() {
 /// An engine whose storage is this small, with the image that rows use.
 fn small() -> Option<(PrivateEngine, Registry, &'static str)> {
     let options = EngineOptions {
-        disk: Some(48 << 20),
+        disk: Some(testkit::EngineDisk::Memory(48 << 20)),
         ..EngineOptions::default()
     };
     let (engine, registry) = both(options, &[])?;
