@@ -354,7 +354,7 @@ fn mount_btrfs(directory: &TempDir, bytes: u64) -> Result<(), String> {
 
 fn done(command: &mut Command) -> Result<(), String> {
     let output = command.output();
-    let output = output.map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    let output = output.map_err(|error| format!("{}: {error}", command.get_program().display()))?;
     if output.status.success() {
         return Ok(());
     }
