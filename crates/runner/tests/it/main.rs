@@ -23,6 +23,7 @@ mod faults;
 mod fixture;
 mod foreign_logs;
 mod grading;
+mod grading_deaths;
 mod hub;
 mod images;
 mod large;
