@@ -6,7 +6,11 @@ RUNNER := target/debug/runner
 PYTHONS := target/python
 DEMO_SANDBOX ?= auto
 
-.PHONY: demo record-demo images test bench bench-parsers differential hub soak check fmt lint docs deny
+# Real files of other tools, and where real instances are rebuilt: both lie outside of the checkout.
+CONFORMANCE := $(or $(PATCHMILL_CONFORMANCE),../shared/conformance)
+REAL ?= ../patchmill-real
+
+.PHONY: demo record-demo images test bench bench-parsers labelled differential hub soak check fmt lint docs deny
 
 # Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo. In containers where
 # `make images` has built the demo's images.
@@ -52,6 +56,13 @@ bench-parsers: $(PYTHONS)/swebench/done
 	$(CARGO) test --locked --release --package grade --test it linear
 	$(CARGO) build --locked --release --package grade --examples
 	$(PYTHONS)/swebench/bin/python scripts/bench/parsers.py $(if $(PATCHMILL_CONFORMANCE),--conformance $(PATCHMILL_CONFORMANCE))
+
+# Grades predictions whose official verdict is known on rebuilt real instances, and compares. Needs the index of Python's packages; with
+# LABELLED_PYTHON=3.11 only the instances for that version are taken.
+labelled:
+	$(CARGO) build --locked --package runner
+	scripts/labelled-predictions.py --labelled $(CONFORMANCE)/predictions/labelled-by-official-harness.jsonl \
+		--rows $(CONFORMANCE)/instances/swe-bench-lite-sample.jsonl --out $(REAL) $(if $(LABELLED_PYTHON),--python $(LABELLED_PYTHON))
 
 # Asks the official packages for their answers to generated cases, compares ours, and keeps them for the tests.
 differential:
