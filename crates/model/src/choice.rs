@@ -5,15 +5,24 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::error::Error;
+use crate::service::Service;
+
+/// Names of providers that ask no server.
+const CANNED: [&str; 2] = ["script", "replay"];
 
 /// Names of all providers.
-pub(crate) const PROVIDERS: &[&str] = &["openai", "script", "replay"];
+pub(crate) fn providers() -> impl Iterator<Item = &'static str> {
+    let served = Service::ALL.iter().map(|service| service.prefix());
+    served.chain(CANNED)
+}
 
 /// A model as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// `openai:NAME`: chat completions, and all that speak them.
-    OpenAi {
+    /// `openai:NAME` and the like: a model behind a server.
+    Served {
+        /// How the server is asked.
+        service: Service,
         /// Name as the server knows it.
         model: String,
     },
@@ -45,10 +54,13 @@ impl Choice {
                 given: given.to_owned(),
             });
         }
-        match provider {
-            "openai" => Ok(Self::OpenAi {
+        if let Some(service) = Service::with_prefix(provider) {
+            return Ok(Self::Served {
+                service,
                 model: name.to_owned(),
-            }),
+            });
+        }
+        match provider {
             "script" => Ok(Self::Script { path: name.into() }),
             "replay" => Ok(Self::Replay { path: name.into() }),
             unknown => Err(Error::UnknownProvider {
@@ -62,7 +74,7 @@ impl Choice {
     /// The environment variable that by custom holds the key, where the provider takes one.
     pub fn key_variable(&self) -> Option<&'static str> {
         match self {
-            Self::OpenAi { .. } => Some("OPENAI_API_KEY"),
+            Self::Served { service, .. } => Some(service.key_variable()),
             Self::Script { .. } | Self::Replay { .. } => None,
         }
     }
@@ -79,7 +91,7 @@ impl FromStr for Choice {
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OpenAi { model } => write!(f, "openai:{model}"),
+            Self::Served { service, model } => write!(f, "{}:{model}", service.prefix()),
             Self::Script { path } => write!(f, "script:{}", path.display()),
             Self::Replay { path } => write!(f, "replay:{}", path.display()),
         }
@@ -89,9 +101,8 @@ impl fmt::Display for Choice {
 /// The known provider within a third of the length in typing errors, or the one that `unknown` starts with.
 fn nearest(unknown: &str) -> Option<&'static str> {
     let lower = unknown.to_lowercase();
-    PROVIDERS
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(&lower, known), *known))
+    providers()
+        .map(|known| (strsim::damerau_levenshtein(&lower, known), known))
         .filter(|(distance, known)| *distance * 3 <= known.len() || lower.starts_with(known))
         .min()
         .map(|(_, known)| known)
@@ -106,7 +117,8 @@ mod tests {
         let choice = Choice::parse("openai:llama3:8b").unwrap();
         assert_eq!(
             choice,
-            Choice::OpenAi {
+            Choice::Served {
+                service: Service::OpenAi,
                 model: "llama3:8b".into()
             }
         );

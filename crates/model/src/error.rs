@@ -111,7 +111,8 @@ impl Error {
                 vec!["the form is `provider:name`, such as `openai:gpt-4.1` or `script:replies.jsonl`".into()]
             }
             Self::UnknownProvider { nearest, .. } => {
-                let known = crate::choice::PROVIDERS.join(", ");
+                let known: Vec<_> = crate::choice::providers().collect();
+                let known = known.join(", ");
                 let mut hints = Vec::new();
                 if let Some(nearest) = nearest {
                     hints.push(format!("did you mean `{nearest}:`?"));

@@ -15,6 +15,7 @@ mod provider;
 mod recorded;
 mod retry;
 mod script;
+mod service;
 mod settings;
 mod wire;
 
@@ -22,4 +23,5 @@ pub use address::shown;
 pub use choice::Choice;
 pub use error::Error;
 pub use provider::{Provider, client, open};
+pub use service::Service;
 pub use settings::{Deadlines, RetryPolicy, Settings};

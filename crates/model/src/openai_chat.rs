@@ -16,11 +16,9 @@ use crate::choice::Choice;
 use crate::error::Error;
 use crate::http::trouble::Trouble;
 use crate::http::{Answer, Endpoint, HttpProvider, Protocol};
+use crate::service::Service;
 use crate::settings::Settings;
 use stream::ChatDecoder;
-
-/// OpenAI's own server.
-const BASE_URL: &str = "https://api.openai.com/v1";
 
 /// The protocol with a model's parameters.
 pub(crate) struct Chat {
@@ -34,14 +32,7 @@ pub(crate) fn open(
     settings: &Settings,
     client: reqwest::Client,
 ) -> Result<HttpProvider<Chat>, Error> {
-    if settings.base_url.is_none() && settings.api_key.is_none() {
-        return Err(Error::NoKey {
-            provider: "openai",
-            variable: "OPENAI_API_KEY",
-        });
-    }
-    let base = settings.base_url.as_deref().unwrap_or(BASE_URL);
-    let endpoint = Endpoint::new(base, "/chat/completions", settings)?;
+    let endpoint = Endpoint::of(Service::OpenAi, "/chat/completions", settings)?;
     // OpenAI's newer models refuse the old name of the limit, most other servers know no other.
     let limit_field = match endpoint.url.host_str() {
         Some("api.openai.com") => "max_completion_tokens",

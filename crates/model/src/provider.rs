@@ -8,6 +8,7 @@ use schema::InstanceId;
 use crate::canned::Files;
 use crate::choice::Choice;
 use crate::error::Error;
+use crate::service::Service;
 use crate::settings::Settings;
 use crate::{openai_chat, recorded, script};
 
@@ -39,9 +40,9 @@ pub fn open(
     client: impl FnOnce() -> Result<reqwest::Client, Error>,
 ) -> Result<Arc<dyn Provider>, Error> {
     Ok(match choice {
-        Choice::OpenAi { model } => {
-            Arc::new(openai_chat::open(choice, model, settings, client()?)?)
-        }
+        Choice::Served { service, model } => match service {
+            Service::OpenAi => Arc::new(openai_chat::open(choice, model, settings, client()?)?),
+        },
         Choice::Script { path } => Arc::new(Files::open(choice, path, script::KIND)?),
         Choice::Replay { path } => Arc::new(Files::open(choice, path, recorded::KIND)?),
     })

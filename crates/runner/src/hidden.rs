@@ -18,7 +18,7 @@ pub fn paths(settings: &RunSettings) -> Vec<PathBuf> {
         .collect();
     match Choice::parse(&settings.identity.model) {
         Ok(Choice::Script { path } | Choice::Replay { path }) => paths.push(path),
-        Ok(Choice::OpenAi { .. }) | Err(_) => {}
+        Ok(Choice::Served { .. }) | Err(_) => {}
     }
     paths.extend(settings.secrets.files.iter().cloned());
     paths.push(settings.run_directory.clone());

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::trouble::CUT;
 use crate::address::secrets_of;
 use crate::error::Error;
+use crate::service::{Auth, Service};
 use crate::settings::Settings;
 
 /// What stands in the place of a secret.
@@ -32,9 +33,16 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Joins `base` and `path`, keeping the query that some gateways need.
-    pub(crate) fn new(base: &str, path: &str, settings: &Settings) -> Result<Self, Error> {
-        let url = join(base, path)?;
+    /// Joins the service's base and `path`, keeping the query that some gateways need.
+    pub(crate) fn of(service: Service, path: &str, settings: &Settings) -> Result<Self, Error> {
+        if settings.base_url.is_none() && settings.api_key.is_none() {
+            return Err(Error::NoKey {
+                provider: service.prefix(),
+                variable: service.key_variable(),
+            });
+        }
+        let base = settings.base_url.as_deref();
+        let url = join(base.unwrap_or(service.base_url()), path)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if settings.stream {
@@ -42,8 +50,10 @@ impl Endpoint {
         }
         let mut secrets = Vec::new();
         if let Some(key) = &settings.api_key {
-            let bearer = format!("Bearer {}", key.expose_secret());
-            headers.insert(AUTHORIZATION, sensitive("api_key", &bearer)?);
+            let (name, value) = match service.auth() {
+                Auth::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
+            };
+            headers.insert(name, sensitive("api_key", &value)?);
             secrets.push(key.clone());
         }
         for (name, value) in &settings.headers {
@@ -174,10 +184,11 @@ mod tests {
 
     fn endpoint(base: &str) -> Result<Endpoint, Error> {
         let settings = Settings {
+            base_url: Some(base.to_owned()),
             api_key: Some("sk-very-secret".into()),
             ..Settings::default()
         };
-        Endpoint::new(base, "/chat/completions", &settings)
+        Endpoint::of(Service::OpenAi, "/chat/completions", &settings)
     }
 
     #[test]
@@ -223,7 +234,8 @@ mod tests {
             api_key: Some("sk-line\nbreak".into()),
             ..Settings::default()
         };
-        let error = Endpoint::new("http://h", "/x", &settings).err().unwrap();
+        let opened = Endpoint::of(Service::OpenAi, "/x", &settings);
+        let error = opened.err().unwrap();
         assert!(!error.to_string().contains("sk-line"), "{error}");
     }
 }

@@ -248,9 +248,12 @@ fn open_files() -> Check {
 
 /// Which keys are set: their names, never their values.
 fn keys(variables: &BTreeMap<String, String>) -> Check {
-    let names = ["PATCHMILL_API_KEY", "OPENAI_API_KEY"];
+    let customary = model::Service::ALL
+        .iter()
+        .map(|service| service.key_variable());
+    let names = std::iter::once("PATCHMILL_API_KEY").chain(customary);
     let set = |name: &&str| variables.get(*name).is_some_and(|key| !key.is_empty());
-    let set: Vec<&str> = names.into_iter().filter(set).collect();
+    let set: Vec<&str> = names.filter(set).collect();
     if set.is_empty() {
         Check::warn(
             "model key",
