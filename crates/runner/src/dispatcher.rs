@@ -127,7 +127,7 @@ pub async fn run(
         queue: plan.jobs.into(),
         gradings: plan.gradings.into(),
         running: HashMap::new(),
-        grading: 0,
+        grading: HashSet::new(),
         tasks: JoinSet::new(),
         breaker: Breaker::default(),
         schedule: Schedule::new(),
@@ -158,7 +158,8 @@ struct Dispatcher {
     queue: VecDeque<Job>,
     gradings: VecDeque<GradeJob>,
     running: HashMap<AttemptKey, Arc<AttemptStatus>>,
-    grading: usize,
+    /// Gradings that run: an attempt, and which of its gradings.
+    grading: HashSet<(AttemptKey, u32)>,
     tasks: JoinSet<()>,
     breaker: Breaker,
     schedule: Schedule,
@@ -217,7 +218,7 @@ impl Dispatcher {
             self.start_attempts();
             self.start_gradings();
             self.look_ahead();
-            if self.running.is_empty() && self.grading == 0 {
+            if self.running.is_empty() && self.grading.is_empty() {
                 // What is still queued now waits for nothing: it was not started since the run ends.
                 return;
             }

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use schema::{Outcome, RunEvent};
+use tokio::time::timeout;
 
 use super::ending::{Facts, Tally, exit_code};
 use super::live::RunEnd;
-use super::{CLEAN_LIMIT, Dispatcher};
+use super::{CLEAN_LIMIT, Dispatcher, NOW_LIMIT};
 use crate::error::Error;
 use crate::store::derived;
 
@@ -27,7 +28,8 @@ impl Dispatcher {
     }
 
     pub(super) async fn end(mut self) -> Result<RunEnd, Error> {
-        self.tasks.abort_all();
+        // What they hold is given back as they are torn down, and only then is it seen what is left.
+        let _ = timeout(NOW_LIMIT, self.tasks.shutdown()).await;
         self.executor.clean(CLEAN_LIMIT).await;
         self.write_derived();
         let settled = derived::settle(&self.store.run, &self.ended);

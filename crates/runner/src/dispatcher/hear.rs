@@ -174,7 +174,10 @@ impl Dispatcher {
     }
 
     fn graded(&mut self, job: GradeJob, end: GradeEnd) {
-        self.grading -= 1;
+        // One that was torn down has no say any more.
+        if !self.grading.remove(&(job.key.clone(), job.grading)) {
+            return;
+        }
         self.executor.release(job.row);
         let mut resolved = 0;
         match end {
@@ -245,7 +248,7 @@ impl Dispatcher {
         self.queue.clear();
         self.gradings.clear();
         self.stop.cancel();
-        let grading = self.grading;
+        let grading = self.grading.len();
         self.audience.live.send_modify(|live| {
             live.stopping = true;
             live.grading = grading;
@@ -275,7 +278,7 @@ impl Dispatcher {
                 network: end.network,
             });
         }
-        self.grading = 0;
+        self.grading.clear();
         self.schedule.touch();
     }
 

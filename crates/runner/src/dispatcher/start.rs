@@ -76,7 +76,9 @@ impl Dispatcher {
 
     /// Starts gradings while there is room for one more.
     pub(super) fn start_gradings(&mut self) {
-        while self.grading < self.policy.grade_workers.max(1) && !self.stop.cancel.is_cancelled() {
+        while self.grading.len() < self.policy.grade_workers.max(1)
+            && !self.stop.cancel.is_cancelled()
+        {
             let Some(job) = self.gradings.pop_front() else {
                 break;
             };
@@ -92,7 +94,7 @@ impl Dispatcher {
         if self.broken.is_some() {
             return;
         }
-        self.grading += 1;
+        self.grading.insert((job.key.clone(), job.grading));
         let executor = Arc::clone(&self.executor);
         let reports = self.reports.clone();
         self.tasks.spawn(async move {

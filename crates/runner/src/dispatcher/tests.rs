@@ -82,6 +82,14 @@ impl Executor for Fake {
     fn grade(self: Arc<Self>, job: GradeJob, _: Reports) -> BoxFuture<'static, GradeEnd> {
         async move {
             assert_ne!(job.key.instance_id.as_str(), "ungradable");
+            if job.key.instance_id.as_str().starts_with("late") {
+                self.stop.now.cancelled().await;
+                // So that the end of the limit is heard of before this.
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+                tokio::time::sleep(NOW_LIMIT).await;
+            }
             GradeEnd::Finished {
                 grade: GradeSummary {
                     resolved: true,
@@ -414,4 +422,27 @@ async fn patches_are_graded_as_they_appear_and_a_grading_may_panic() {
         1
     );
     assert_eq!(ran.end.exit_code, 70);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gradings_that_end_just_when_they_are_given_up_end_the_run() {
+    let names: Vec<String> = (0..4).map(|number| format!("late{number}")).collect();
+    let (sender, receiver) = mpsc::channel(2);
+    let signals = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for _ in 0..2 {
+            sender.send(Signal::Interrupt).await.unwrap();
+        }
+        sender
+    };
+    let ran = run_with(&names, Vec::new(), Signals::Given(receiver), |policy| {
+        policy.grade = true;
+        policy.grade_workers = 4;
+    });
+    let (ran, _sender) = tokio::join!(ran, signals);
+    assert_eq!(ran.end.exit_code, 130);
+    assert_eq!(
+        ran.count(|event| matches!(event, RunEvent::GradeStarted { .. })),
+        4
+    );
 }
