@@ -78,6 +78,14 @@ impl Choice {
             Self::Script { .. } | Self::Replay { .. } => None,
         }
     }
+
+    /// The environment variable that by custom holds the address of another server, where the provider has one.
+    pub fn base_url_variable(&self) -> Option<&'static str> {
+        match self {
+            Self::Served { service, .. } => Some(service.base_url_variable()),
+            Self::Script { .. } | Self::Replay { .. } => None,
+        }
+    }
 }
 
 impl FromStr for Choice {

@@ -3,6 +3,7 @@
 //! A [`Choice`] names a model, [`open`] makes it ready as a [`Provider`], and [`Provider::model`] gives it to one attempt as the port
 //! that the agent knows. Transport retries, the limiter and prices live here; what a reply means is the agent's affair.
 
+mod acceptable;
 mod address;
 mod canned;
 mod choice;
@@ -12,6 +13,7 @@ mod limiter;
 mod openai_chat;
 pub mod price;
 mod provider;
+mod raw;
 mod recorded;
 mod retry;
 mod script;

@@ -1,7 +1,6 @@
 //! Chat completions: OpenAI's protocol, and all servers that speak it.
 
 mod assistant;
-mod fields;
 mod reply;
 mod request;
 mod stream;

@@ -38,6 +38,13 @@ impl Service {
         }
     }
 
+    /// The environment variable that by custom holds the address of another server.
+    pub const fn base_url_variable(self) -> &'static str {
+        match self {
+            Self::OpenAi => "OPENAI_BASE_URL",
+        }
+    }
+
     /// Address of the maker's own server.
     pub(crate) const fn base_url(self) -> &'static str {
         match self {

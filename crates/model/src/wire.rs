@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agent::ports::{Fragment, Request};
 use bytes::Bytes;
 use futures_util::stream;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// Bytes for a token where nothing better is known.
@@ -16,6 +17,13 @@ pub(crate) fn fragment(bytes: Vec<u8>) -> Fragment {
         sha256: Sha256::digest(&bytes).into(),
         tokens: (bytes.len() as u64).div_ceil(BYTES_PER_TOKEN),
         bytes: bytes.into(),
+    }
+}
+
+/// Appends `value` as JSON. Writing to memory cannot fail, and none of our types has keys that are not text.
+pub(crate) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
+    if let Err(error) = serde_json::to_writer(out, value) {
+        tracing::error!(%error, "a part of a request could not be serialised");
     }
 }
 

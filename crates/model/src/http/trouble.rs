@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use schema::ModelFailureKind;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// What a failed try means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +89,20 @@ impl Trouble {
             status: None,
             retry_after: None,
         }
+    }
+
+    /// The error that stands in the place of an answer.
+    pub(crate) fn reported(error: &RawValue) -> Self {
+        let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
+        let error = ServerError::from_value(&value);
+        let code = error.code().unwrap_or("no code").escape_debug().to_string();
+        Self::new(
+            error.class(None),
+            format!(
+                "answered with an error ({code}): {}",
+                excerpt(error.message.as_bytes())
+            ),
+        )
     }
 }
 

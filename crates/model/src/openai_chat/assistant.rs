@@ -6,15 +6,12 @@
 use std::borrow::Cow;
 
 use schema::{Reply, ToolCall};
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
-use super::request::write_json;
-
-/// Longest name of a function that servers take.
-const MAX_NAME: usize = 64;
+use crate::acceptable::{acceptable_arguments, acceptable_name};
+use crate::raw::Fields;
+use crate::wire::write_json;
 
 /// Appends the message of `reply`.
 pub(crate) fn write(out: &mut Vec<u8>, reply: &Reply) {
@@ -128,35 +125,6 @@ impl<'a> WireCall<'a> {
                 arguments: acceptable_arguments(&call.arguments),
             },
         }
-    }
-}
-
-/// Servers take letters, digits, `_` and `-` only, though models write other names.
-fn acceptable_name(name: &str) -> Cow<'_, str> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if name.is_empty() {
-        "unnamed".into()
-    } else if name.len() <= MAX_NAME && name.chars().all(fits) {
-        name.into()
-    } else {
-        name.chars()
-            .map(|c| if fits(c) { c } else { '_' })
-            .take(MAX_NAME)
-            .collect()
-    }
-}
-
-/// Chat templates parse the arguments of old calls and fail on anything but an object, for ever after.
-fn acceptable_arguments(arguments: &str) -> Cow<'_, str> {
-    let trimmed = arguments.trim();
-    if trimmed.is_empty() {
-        "{}".into()
-    } else if trimmed.starts_with('{') && serde_json::from_str::<IgnoredAny>(trimmed).is_ok() {
-        arguments.into()
-    } else {
-        serde_json::json!({ "malformed_arguments": arguments })
-            .to_string()
-            .into()
     }
 }
 

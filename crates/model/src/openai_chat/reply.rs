@@ -8,8 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::wire::{Call, Document, Function};
-use crate::http::trouble::{Class, ServerError, Trouble, excerpt};
+use crate::http::trouble::{Class, Trouble, excerpt};
 use crate::http::{Answer, AnswerCall};
+use crate::raw::{present, text};
 
 /// The parts of a message that mean something to us; servers add others, and write these in several forms.
 #[derive(Deserialize)]
@@ -45,7 +46,7 @@ pub(super) fn read(body: &str) -> Result<Answer, Trouble> {
         })
     })?;
     if let Some(error) = present(completion.error) {
-        return Err(reported(error));
+        return Err(Trouble::reported(error));
     }
     let choice = completion.choices.unwrap_or_default().into_iter().next();
     let Some(choice) = choice else {
@@ -175,20 +176,6 @@ fn thoughts(thinking: &RawValue) -> Result<String, serde_json::Error> {
         .collect())
 }
 
-/// The error that stands in the place of an answer.
-pub(super) fn reported(error: &RawValue) -> Trouble {
-    let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
-    let error = ServerError::from_value(&value);
-    let code = error.code().unwrap_or("no code").escape_debug().to_string();
-    Trouble::new(
-        error.class(None),
-        format!(
-            "answered with an error ({code}): {}",
-            excerpt(error.message.as_bytes())
-        ),
-    )
-}
-
 /// Reasons that mean that the server, not the model, ended the reply: OpenRouter; DeepSeek; Zhipu.
 pub(super) fn is_failure(reason: &str) -> bool {
     matches!(
@@ -261,21 +248,6 @@ pub(super) fn read_usage(usage: &str) -> Option<Usage> {
             .unwrap_or(0),
         cost: usage.cost.filter(|cost| *cost >= 0.0),
     })
-}
-
-/// A value that is there and not null.
-pub(super) fn present(value: Option<&RawValue>) -> Option<&RawValue> {
-    value.filter(|value| value.get() != "null")
-}
-
-/// Text as such; numbers and objects as they are written: some servers send arguments as an object and ids as numbers.
-pub(super) fn text(value: Option<&RawValue>) -> Option<String> {
-    let raw = present(value)?.get();
-    if raw.starts_with('"') {
-        serde_json::from_str(raw).ok()
-    } else {
-        Some(raw.to_owned())
-    }
 }
 
 #[cfg(test)]

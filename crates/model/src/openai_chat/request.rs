@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::assistant;
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::wire;
+use crate::wire::{self, write_json};
 
 /// What follows the last turn.
 pub(crate) const TAIL: &[u8] = b"]}";
@@ -158,13 +158,6 @@ fn parts(prompt: &str, images: &[String]) -> Vec<Value> {
         .iter()
         .map(|url| json!({ "type": "image_url", "image_url": { "url": url } }));
     text.chain(images).collect()
-}
-
-/// Appends `value` as JSON. Writing to memory cannot fail, and none of our types has keys that are not text.
-pub(crate) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
-    if let Err(error) = serde_json::to_writer(out, value) {
-        tracing::error!(%error, "a part of a request could not be serialised");
-    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 
 use schema::{RawJson, Usage};
 
-use super::fields::Fields;
-use super::reply::{self, finish_reason, is_failure, present, read_usage, reported, text};
-use super::request::write_json;
+use super::reply::{self, finish_reason, is_failure, read_usage};
 use super::wire::{Call, Document, position};
 use crate::http::trouble::{Class, Trouble, excerpt};
 use crate::http::{Answer, AnswerCall, Decoder};
+use crate::raw::{Fields, present, text};
+use crate::wire::write_json;
 
 /// The data of the last event.
 const END_MARK: &str = "[DONE]";
@@ -101,11 +101,11 @@ impl Decoder for ChatDecoder {
         };
         let chunk: Document<'_> = serde_json::from_str(data).map_err(unreadable)?;
         if let Some(error) = present(chunk.error) {
-            return Err(reported(error));
+            return Err(Trouble::reported(error));
         }
         if text(chunk.object).as_deref() == Some("error") {
             let whole: &RawValue = serde_json::from_str(data).map_err(unreadable)?;
-            return Err(reported(whole));
+            return Err(Trouble::reported(whole));
         }
         if let Some(usage) = chunk.usage.and_then(|usage| read_usage(usage.get())) {
             self.usage = Some(usage);

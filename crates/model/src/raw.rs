@@ -1,4 +1,4 @@
-//! Objects whose fields keep their order and their text.
+//! Values that are left as the text that came.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// The fields of an object in order, their values untouched.
-pub(super) struct Fields<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct Fields<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -35,3 +35,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 /// A key, borrowed where it holds no escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A value that is there and not null.
+pub(crate) fn present(value: Option<&RawValue>) -> Option<&RawValue> {
+    value.filter(|value| value.get() != "null")
+}
+
+/// Text as such; numbers and objects as they are written: some servers send arguments as an object and ids as numbers.
+pub(crate) fn text(value: Option<&RawValue>) -> Option<String> {
+    let raw = present(value)?.get();
+    if raw.starts_with('"') {
+        serde_json::from_str(raw).ok()
+    } else {
+        Some(raw.to_owned())
+    }
+}
