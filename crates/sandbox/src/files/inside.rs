@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::shell::{Captured, End, Kept, RunOptions, Shell, absent};
 
 /// How long one operation may take.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// What errors may say.
 const MESSAGE: usize = 4096;
 /// Bytes that one request carries as octal escapes: the shell reads its requests byte by byte.
@@ -61,13 +61,30 @@ impl InsideFiles<'_> {
     }
 
     pub(crate) async fn write(&self, path: &str, content: &[u8]) -> Result<(), Error> {
-        // The copy keeps mode and owner; the rename makes it whole or nothing. `readlink -f` follows links as the agent's own write would.
-        let open = format!(
-            "p={}; if [ -d \"$p\" ]; then (exit {DIRECTORY}); elif [ -e \"$p\" ] && [ ! -f \"$p\" ]; then (exit {SPECIAL}); else \
-             d=${{p%/*}}; mkdir -p -- \"${{d:-/}}\" && t=$(readlink -f -- \"$p\"; echo x) && t=${{t%?x}} && n=${{t%/*}}/.patchmill-{:016x} && \
-             if [ -e \"$t\" ]; then cp -p -- \"$t\" \"$n\"; fi && : >\"$n\"; fi",
+        // `readlink -f` follows links as the agent's own write would.
+        let names = format!(
+            "p={}; t=$(readlink -f -- \"$p\"; echo x) && t=${{t%?x}} && n=${{t%/*}}/.patchmill-{:016x}",
             quoted(path)?,
             fastrand::u64(..)
+        );
+        let written = self.write_beside(path, &names, content).await;
+        if written.is_err() {
+            // The shell may be another by now, which knows no names.
+            let _ = self
+                .run(&format!("{names} && rm -f -- \"$n\""), MESSAGE)
+                .await;
+        }
+        written
+    }
+
+    /// Writes a file of its own beside the one that is written, and puts it in its place: that is whole or nothing.
+    async fn write_beside(&self, path: &str, names: &str, content: &[u8]) -> Result<(), Error> {
+        // The copy keeps mode and owner; who may not give files away keeps the mode.
+        let open = format!(
+            "p={}; if [ -d \"$p\" ]; then (exit {DIRECTORY}); elif [ -e \"$p\" ] && [ ! -f \"$p\" ]; then (exit {SPECIAL}); else \
+             d=${{p%/*}}; mkdir -p -- \"${{d:-/}}\" && {names} && if [ -e \"$t\" ]; then cp -p -- \"$t\" \"$n\" 2>/dev/null || \
+             {{ cp -- \"$t\" \"$n\" && chmod \"$(stat -c %a -- \"$t\")\" \"$n\"; }}; fi && : >\"$n\"; fi",
+            quoted(path)?
         );
         self.step(path, &open).await?;
         for chunk in content.chunks(CHUNK) {
@@ -118,7 +135,11 @@ impl InsideFiles<'_> {
                 said: String::from_utf8_lossy(&captured.head).trim().to_owned(),
             }),
             End::Exited(_) | End::ShellEnded(_) => Ok(captured),
-            End::TimedOut | End::Idle | End::OutputLimit | End::Cancelled => Err(Error::lost(
+            // Somebody inside stopped the shell, or what it needs.
+            End::TimedOut | End::Idle => Err(Error::NotStarted {
+                said: format!("it took more than {TIMEOUT:?}"),
+            }),
+            End::OutputLimit | End::Cancelled => Err(Error::lost(
                 "reach a file in the sandbox",
                 std::io::Error::from(std::io::ErrorKind::TimedOut),
             )),

@@ -278,3 +278,67 @@ async fn work_cannot_be_in_memory_that_no_archive_reaches() {
         "{error}"
     );
 }
+
+fn unlimited() -> Limits {
+    Limits {
+        memory: None,
+        cpus: None,
+        pids: None,
+        disk: None,
+    }
+}
+
+#[tokio::test]
+async fn an_edit_keeps_the_mode_of_a_file_that_nobody_here_may_give_away() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    let ground = Ground::new();
+    let sandbox = start(&engine, &ground, unlimited()).await;
+    let program = "/usr/sbin/unix_chkpwd";
+    let seen = format!("stat -c '%a %G' {program}");
+    assert_eq!(ask(&sandbox, &seen).await.0, "2755 shadow\n");
+    sandbox.write(program, b"new\n").await.unwrap();
+    let seen = format!("stat -c %a {program}; cat {program}");
+    // The kernel takes away what a change may not keep.
+    assert_eq!(ask(&sandbox, &seen).await.0, "755\nnew\n");
+    assert_eq!(ask(&sandbox, LEFT).await.0, "");
+    remove(&sandbox).await;
+}
+
+/// What an edit may have left.
+const LEFT: &str = "find /usr/sbin . -name '.patchmill*'";
+
+#[tokio::test]
+async fn an_edit_that_comes_to_nothing_leaves_nothing() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    let ground = Ground::new();
+    let sandbox = start(&engine, &ground, unlimited()).await;
+    // The last step of an edit has nothing to be done with.
+    ask(
+        &sandbox,
+        "echo old >file; rm /bin/mv; printf '#!/bin/sh\nexit 1\n' >/bin/mv; chmod 755 /bin/mv",
+    )
+    .await;
+    let refused = sandbox.write("file", b"new\n").await.unwrap_err();
+    assert!(matches!(refused, sandbox::Error::Refused(_)), "{refused:?}");
+    assert_eq!(ask(&sandbox, "cat file").await.0, "old\n");
+    assert_eq!(ask(&sandbox, LEFT).await.0, "");
+    remove(&sandbox).await;
+}
+
+#[tokio::test]
+async fn files_can_be_reached_where_everything_was_stopped() {
+    let Some(engine) = Engine::with("base").await else {
+        return;
+    };
+    let ground = Ground::new();
+    let sandbox = start(&engine, &ground, unlimited()).await;
+    ask(&sandbox, "echo there >file; kill -STOP -1").await;
+    assert_eq!(sandbox.read("file", 100).await.unwrap(), b"there\n");
+    sandbox.write("file", b"new\n").await.unwrap();
+    assert_eq!(ask(&sandbox, "cat file").await.0, "new\n");
+    remove(&sandbox).await;
+}

@@ -31,8 +31,15 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// Finds the greeting in what was said: a shell may complain of its image's environment first.
+    pub(super) fn find(said: &[u8]) -> Option<Self> {
+        let lines = said.split_inclusive(|&byte| byte == b'\n');
+        let mut whole = lines.filter(|line| line.ends_with(b"\n"));
+        whole.find_map(|line| Self::parse(&String::from_utf8_lossy(line)))
+    }
+
     /// Reads the greeting; `None` for anything else.
-    pub(super) fn parse(line: &str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         if words.next() != Some(GREETING) {
             return None;
@@ -105,6 +112,10 @@ mod tests {
         assert_eq!(report.network(), None);
         assert_eq!(Report::parse("sh: something else"), None);
         assert_eq!(Report::parse("patchmill 1"), None);
+        let complaint =
+            b"sh: warning: setlocale: LC_ALL: cannot change locale\npatchmill 0 0 2 0\n";
+        assert!(Report::find(complaint).is_some());
+        assert_eq!(Report::find(b"patchmill 0 0 2 0"), None, "it may go on");
     }
 
     #[test]

@@ -124,11 +124,7 @@ pub(super) async fn bring_up(
     let mut said = Vec::new();
     while let Ok(Some(Ok(frame))) = timeout_at(until, channel::next(&mut frames)).await {
         said.extend_from_slice(&frame.into_bytes());
-        let line = said
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .and_then(|end| Report::parse(&String::from_utf8_lossy(&said[..end])));
-        if let Some(report) = line {
+        if let Some(report) = Report::find(&said) {
             let main = Main::new(frames, attached.input);
             return Ok((main, report));
         }

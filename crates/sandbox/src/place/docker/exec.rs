@@ -253,29 +253,34 @@ struct Greeting {
 /// Waits for the wrapper's first word, or for what the engine says in its place.
 async fn greeting(frames: &mut Frames) -> Result<Greeting, NotStarted> {
     let mut early = BytesMut::new();
+    let mut errors = BytesMut::new();
     loop {
         match channel::next(frames).await {
             Some(Ok(LogOutput::StdErr { message })) => {
-                if let Some((root, rest)) = first_line(&message) {
+                errors.extend_from_slice(&message);
+                if let Some((root, rest)) = root(&mut errors) {
+                    early.extend_from_slice(&errors);
                     return Ok(Greeting {
                         root,
                         early: early.freeze(),
                         rest,
                     });
                 }
-                early.extend_from_slice(&message);
             }
             Some(Ok(frame)) => early.extend_from_slice(&frame.into_bytes()),
             Some(Err(error)) => return Err(NotStarted::Said(error.to_string())),
-            None if early.is_empty() => {
-                return Err(NotStarted::Said(String::from("its stream ended at once")));
-            }
             None => {
+                early.extend_from_slice(&errors);
                 let said = String::from_utf8_lossy(&early).trim().to_owned();
-                return Err(NotStarted::Said(said));
+                return Err(NotStarted::Said(if said.is_empty() {
+                    String::from("its stream ended at once")
+                } else {
+                    said
+                }));
             }
         }
-        if early.len() > GREETING {
+        if early.len() + errors.len() > GREETING {
+            early.extend_from_slice(&errors);
             let said = String::from_utf8_lossy(&early[..TOLD]);
             let said = format!("it printed more than {GREETING} bytes before it began: {said}");
             return Err(NotStarted::Said(said));
@@ -283,10 +288,22 @@ async fn greeting(frames: &mut Frames) -> Result<Greeting, NotStarted> {
     }
 }
 
-fn first_line(message: &Bytes) -> Option<(u32, Bytes)> {
-    let end = message.iter().position(|&byte| byte == b'\n')?;
-    let number = std::str::from_utf8(&message[..end]).ok()?.parse().ok()?;
-    Some((number, message.slice(end + 1..)))
+/// The number in a line of its own, which a shell's complaints of its environment may come before, and what follows it. The complaints stay in `errors`.
+fn root(errors: &mut BytesMut) -> Option<(u32, Bytes)> {
+    let mut start = 0;
+    while let Some(length) = memchr::memchr(b'\n', errors.get(start..)?) {
+        let line = &errors[start..start + length];
+        if let Some(number) = std::str::from_utf8(line)
+            .ok()
+            .and_then(|it| it.parse().ok())
+        {
+            let rest = errors.split_off(start + length + 1).freeze();
+            errors.truncate(start);
+            return Some((number, rest));
+        }
+        start += length + 1;
+    }
+    None
 }
 
 impl Exec {
@@ -326,4 +343,19 @@ async fn ended(docker: &Docker, id: &str) -> Ended {
         sleep(ASK).await;
     }
     Ended { code: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_of_a_shell_are_told_apart_from_its_greeting() {
+        let mut errors = BytesMut::from("sh: warning: setlocale\n");
+        assert_eq!(root(&mut errors), None);
+        errors.extend_from_slice(b"41\nmore");
+        let (number, rest) = root(&mut errors).unwrap();
+        assert_eq!((number, &rest[..]), (41, &b"more"[..]));
+        assert_eq!(&errors[..], b"sh: warning: setlocale\n");
+    }
 }
