@@ -125,6 +125,14 @@ pub fn read(log: &[u8], nonce: &str) -> LogParts {
     parts
 }
 
+/// The nonce of the marks that a script, as [`crate::eval_script::wrap`] made it, prints. It is looked for at the end, which is not the row's.
+pub fn nonce(script: &str) -> Option<&str> {
+    let (_, rest) = script.rsplit_once(SCRIPT_EXIT)?;
+    let nonce = rest.strip_prefix(' ')?.split('\'').next()?;
+    let plain = |c: char| c.is_ascii_alphanumeric();
+    (!nonce.is_empty() && nonce.chars().all(plain)).then_some(nonce)
+}
+
 /// The first exit code of the tests that a log tells.
 fn logged_exit(text: &str) -> Option<i32> {
     occurrences(text, TEST_EXIT).find_map(|at| exit_code(text, at + TEST_EXIT.len()))

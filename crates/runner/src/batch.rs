@@ -2,6 +2,8 @@
 
 mod build;
 mod gradings;
+mod rejudge;
+mod trials;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use schema::InstanceId;
 
 pub(crate) use self::build::image_of;
 pub use self::gradings::GradeSelection;
+pub use self::rejudge::{Rejudged, rejudge};
 use crate::attempt::context::Context;
 use crate::attempt::live;
 use crate::backends::{self, Need};

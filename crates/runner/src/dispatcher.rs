@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use cause::Cause;
-pub use ending::{Facts, Tally, exit_code};
+pub use ending::{Facts, Tally, end_code, exit_code};
 pub(crate) use executor::Message;
 pub use executor::{AttemptEnd, Executor, GradeEnd, Kept, Reports};
 pub use live::{AttemptStatus, LiveState, Phase, RunEnd, Sink};

@@ -2,6 +2,7 @@
 
 mod cache;
 mod conclusion;
+mod rejudge;
 mod test_log;
 
 use std::fs;
@@ -19,7 +20,9 @@ use schema::report::GradingReport;
 use tokio_util::sync::CancellationToken;
 
 use self::cache::{Asked, Cache};
+pub(crate) use self::conclusion::GRADER;
 use self::conclusion::{GradingDirectory, Judged, Ruling};
+pub(crate) use self::rejudge::Saved;
 use self::test_log::TestLog;
 use crate::attempt::context::{Context, Entry, Purpose, started_with};
 use crate::attempt::failure::{Failure, Traced};
@@ -81,7 +84,7 @@ impl Grading<'_> {
             job,
             entry,
             spec,
-            profile: context.profile(entry).profile,
+            profile: context.profile(entry, job.key.sample).profile,
             directory,
             started,
             cancel: context.stop.cancel.clone(),
@@ -91,11 +94,11 @@ impl Grading<'_> {
 
     async fn start(&self, reports: &Reports) -> Result<Option<GradeSummary>, Traced> {
         let patch = self.patch()?;
-        if patch.is_empty() {
+        if patch.is_empty() && !self.context.tries_empty_patches() {
             let verdict = self.verdict(PatchApplication::Empty, None)?;
             return Ok(Some(self.conclude(Judged::from(verdict).into())?));
         }
-        if patch.trim_ascii().is_empty() {
+        if !patch.is_empty() && patch.trim_ascii().is_empty() {
             // For the official harness too this is a patch, and one that does not apply.
             let mut verdict = self.verdict(PatchApplication::Rejected, None)?;
             verdict.note = Some("the patch has nothing but white space".to_owned());

@@ -9,7 +9,7 @@ use sandbox::limits::{Applied, Network};
 use sandbox::place::Hardening;
 use schema::grading::{Origin, Profile};
 
-use crate::settings::{Operation, ProfileChoice};
+use crate::settings::ProfileChoice;
 
 /// The profile of an instance's gradings, and why it is that one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,16 +20,21 @@ pub struct Chosen {
     pub origin: Origin,
 }
 
-/// Chooses the profile of a row: the one asked for; else `official` for the datasets that the field has short names for and for images that a
+/// Chooses the profile of a row of `dataset`: the one asked for; else `official` for the datasets that the field has short names for and for images that a
 /// dataset's publishers made, `sealed` for all others.
-pub fn choose(operation: &Operation, row: &Row, image: Option<&Image>) -> Chosen {
+pub fn choose(
+    asked: ProfileChoice,
+    dataset: Option<&Path>,
+    row: &Row,
+    image: Option<&Image>,
+) -> Chosen {
     let of = |profile, origin| Chosen { profile, origin };
-    match operation.grade_profile {
+    match asked {
         ProfileChoice::Official => return of(Profile::Official, Origin::Given),
         ProfileChoice::Sealed => return of(Profile::Sealed, Origin::Given),
         ProfileChoice::Auto => {}
     }
-    if let Some(name) = operation.dataset.as_deref().and_then(of_the_field) {
+    if let Some(name) = dataset.and_then(of_the_field) {
         return of(Profile::Official, Origin::Family(name));
     }
     match image.filter(|image| images::is_official(row, image)) {

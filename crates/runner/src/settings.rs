@@ -7,6 +7,7 @@ mod identity;
 mod operation;
 mod retry;
 mod transport;
+mod trials;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ pub use identity::{Difference, Identity, PatchKind, PathRules, Prompts, SandboxC
 pub use operation::{KeepSandbox, Operation, PartialPatches, ProfileChoice, ResumeMode};
 pub use retry::RetrySelector;
 pub use transport::{Price, Transport};
+pub use trials::{Trial, TrialPatch, Trials};
 
 /// Everything that `runner run` does, resolved.
 #[derive(Debug, Clone)]

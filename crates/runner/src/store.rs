@@ -4,6 +4,8 @@
 //! runs/<run>/
 //!   run.json                         identity and operation
 //!   selection.json                   the instances that it is about
+//!   quarantine.toml                  those of them whose tests cannot be relied on, where somebody named some
+//!   validation.json                  what validating a dataset showed
 //!   writers/<writer>/journal.jsonl   events of one runner, with its owner file
 //!   instances/<id>/s<k>-a<n>/        files of sample k, attempt n
 //!   patches/  trajectories/          the attempt that counts, by instance
@@ -85,6 +87,16 @@ impl RunDirectory {
     /// `selection.json`.
     pub fn selection(&self) -> PathBuf {
         self.root.join("selection.json")
+    }
+
+    /// `validation.json`, of a run that validates a dataset.
+    pub fn validation(&self) -> PathBuf {
+        self.root.join("validation.json")
+    }
+
+    /// `quarantine.toml`, the run's copy of the file that it was given.
+    pub fn quarantine(&self) -> PathBuf {
+        self.root.join("quarantine.toml")
     }
 
     /// `writers/`.

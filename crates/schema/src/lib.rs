@@ -14,11 +14,13 @@ pub mod message;
 pub mod near;
 pub mod outcome;
 pub mod prediction;
+pub mod quarantine;
 pub mod raw;
 pub mod report;
 pub mod seconds;
 pub mod task;
 pub mod trajectory;
+pub mod validation;
 pub mod version;
 
 pub use bucket::Bucket;

@@ -72,6 +72,22 @@ pub struct GradingSummary {
     pub cached: usize,
     /// Seconds of all gradings.
     pub seconds: f64,
+    /// The rates without the instances in quarantine; `None` where the run has no quarantine file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_quarantined: Option<WithoutQuarantined>,
+}
+
+/// The rates without the instances that say nothing of a patch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WithoutQuarantined {
+    /// Instances left out, once for each sample.
+    pub quarantined: usize,
+    /// Resolved ones of those that are not incomplete.
+    pub resolved_of_submitted: Rate,
+    /// Resolved ones of all.
+    pub resolved_of_all: Rate,
+    /// What the official harness would call resolved, of those that are not incomplete.
+    pub official_resolved_of_submitted: Rate,
 }
 
 /// `report.json` of a run.
@@ -113,6 +129,9 @@ pub struct InstanceReport {
     /// Whether the verdict is that of an earlier grading.
     #[serde(default)]
     pub cached: bool,
+    /// Why it is in quarantine, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined: Option<String>,
     /// The conditions under which the verdict was given; `None` when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
@@ -156,6 +175,9 @@ pub struct GradingReport {
     /// Whether the verdict is that of an earlier grading with this key.
     #[serde(default)]
     pub cached: bool,
+    /// Number of the grading whose log it was given on, where no test was run for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_again: Option<u32>,
     /// Seconds that the grading took, or that earlier one.
     pub seconds: f64,
 }

@@ -14,6 +14,8 @@ pub struct FormatVersion {
 impl FormatVersion {
     /// Trajectory logs and documents.
     pub const TRAJECTORY: Self = Self { major: 1, minor: 0 };
+    /// `validation.json`.
+    pub const VALIDATION: Self = Self { major: 1, minor: 0 };
     /// `run.json` and journals.
     pub const RUN: Self = Self { major: 1, minor: 0 };
 

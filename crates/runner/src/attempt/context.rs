@@ -217,9 +217,19 @@ impl Context {
         }
     }
 
-    /// Under which conditions patches of the entry are graded, and why.
-    pub fn profile(&self, entry: &Entry) -> profile::Chosen {
-        profile::choose(&self.operation, &entry.row, entry.image.as_ref())
+    /// Under which conditions a patch of the entry is graded, and why. Samples of a validation have profiles of their own.
+    pub fn profile(&self, entry: &Entry, sample: u32) -> profile::Chosen {
+        let trials = self.operation.trials.as_ref();
+        let asked = trials
+            .and_then(|trials| trials.of(sample))
+            .map_or(self.operation.grade_profile, |trial| trial.profile);
+        let dataset = self.operation.dataset.as_deref();
+        profile::choose(asked, dataset, &entry.row, entry.image.as_ref())
+    }
+
+    /// Whether the tests are run for a patch that is empty, too: where what they say of the unchanged tree is the question.
+    pub fn tries_empty_patches(&self) -> bool {
+        self.operation.trials.is_some()
     }
 
     /// Gets what a sandbox of the entry needs. When that is more than the disk takes, images go that nobody needs.

@@ -10,17 +10,17 @@ use schema::journal::{EmptyReason, PatchSummary, Seconds};
 use schema::{AttemptKey, InstanceId, Outcome, Prediction, RunEvent, Usage};
 
 use super::{
-    Batch, Work, before, build, needs, plan_rows, policy, reap, refuse_living, take,
+    Batch, Work, before, build, needs, plan_rows, policy, reap, refuse_living, take, trials,
     ungradable_rows,
 };
 use crate::backends;
 use crate::clock;
-use crate::dispatcher::Store;
+use crate::dispatcher::{Selected, Store};
 use crate::error::{At, Error};
 pub use crate::plan::GradeSelection;
 use crate::plan::{Plan, PlanRow, gradable, gradings};
 use crate::settings::{PatchKind, ResumeMode, RunSettings};
-use crate::store::ledger::Sample;
+use crate::store::ledger::{Ledger, Sample};
 use crate::store::{RunDirectory, atomic};
 
 impl Batch {
@@ -37,6 +37,15 @@ impl Batch {
         Self::open_to_grade(settings, rows, only, &[]).await
     }
 
+    /// Makes a run of what `settings.operation.trials` says for every row, or takes it up again, and grades it.
+    ///
+    /// # Errors
+    /// As [`Batch::open`]; and when the run tries something else.
+    pub async fn open_validation(settings: RunSettings, rows: Vec<Row>) -> Result<Self, Error> {
+        let samples = trials::samples(&settings, &rows)?;
+        Self::open_to_grade(settings, rows, GradeSelection::Unscored, &samples).await
+    }
+
     /// Makes a run of the predictions, as if attempts had just left them, and grades them. Taken up again, it adds those that it lacks; a patch
     /// other than the one that it has is a new attempt, so that the evidence on the earlier one stays.
     ///
@@ -48,14 +57,15 @@ impl Batch {
         predictions: &[Prediction],
     ) -> Result<Self, Error> {
         check_predictions(predictions, &rows)?;
-        Self::open_to_grade(settings, rows, GradeSelection::Unscored, predictions).await
+        let samples: Vec<GivenPatch> = predictions.iter().map(GivenPatch::of).collect();
+        Self::open_to_grade(settings, rows, GradeSelection::Unscored, &samples).await
     }
 
     async fn open_to_grade(
         mut settings: RunSettings,
         rows: Vec<Row>,
         only: GradeSelection,
-        predictions: &[Prediction],
+        patches: &[GivenPatch],
     ) -> Result<Self, Error> {
         settings.operation.grade = true;
         let run = RunDirectory::new(&settings.run_directory);
@@ -68,22 +78,11 @@ impl Batch {
         let plan_rows = plan_rows(&rows);
         let context = build::context(&settings, rows, &run, backends, None, 0.0)?;
         let mut store = take(&settings, &run)?;
-        let changed = import_all(&mut store, &plan_rows, predictions, settings.identity.patch)?;
+        let changed = import_all(&mut store, &plan_rows, patches, settings.identity.patch)?;
         warnings.extend(changed_warning(&changed));
         let jobs = gradings(&store.ledger, &plan_rows, only)?;
         reap(&context).await;
-        let known: HashSet<&InstanceId> = plan_rows.iter().map(|row| &row.id).collect();
-        let selected = store
-            .ledger
-            .samples()
-            .filter(|(id, _, sample)| {
-                let graded = sample
-                    .counting()
-                    .is_some_and(|(_, _, end)| gradable(&end.outcome));
-                graded && known.contains(id)
-            })
-            .map(|(id, sample, _)| (id.clone(), sample))
-            .collect();
+        let selected = selected_of(&store.ledger, &plan_rows);
         Ok(Self {
             policy: policy(&settings),
             plan: Plan {
@@ -95,6 +94,45 @@ impl Batch {
             work: Arc::new(Work { context }),
             warnings,
         })
+    }
+}
+
+/// The samples of these rows whose patches are graded.
+pub(super) fn selected_of(ledger: &Ledger, rows: &[PlanRow]) -> Selected {
+    let known: HashSet<&InstanceId> = rows.iter().map(|row| &row.id).collect();
+    let gradable = ledger.samples().filter(|(id, _, sample)| {
+        let graded = sample
+            .counting()
+            .is_some_and(|(_, _, end)| gradable(&end.outcome));
+        graded && known.contains(id)
+    });
+    gradable
+        .map(|(id, sample, _)| (id.clone(), sample))
+        .collect()
+}
+
+/// A patch that nobody's agent made here.
+pub(super) struct GivenPatch {
+    pub(super) id: InstanceId,
+    pub(super) sample: u32,
+    pub(super) patch: String,
+}
+
+impl GivenPatch {
+    fn of(prediction: &Prediction) -> Self {
+        Self {
+            id: prediction.instance_id.clone(),
+            sample: 1,
+            patch: prediction.model_patch.clone(),
+        }
+    }
+
+    fn key(&self, attempt: u32) -> AttemptKey {
+        AttemptKey {
+            instance_id: self.id.clone(),
+            sample: self.sample,
+            attempt,
+        }
     }
 }
 
@@ -124,11 +162,11 @@ fn check_predictions(predictions: &[Prediction], rows: &[Row]) -> Result<(), Err
     Ok(())
 }
 
-/// Writes down each prediction that the run does not have yet. What is told are the instances that it had another patch of.
+/// Writes down each patch that the run does not have yet. What is told are the instances that it had another patch of.
 fn import_all<'p>(
     store: &mut Store,
     rows: &[PlanRow],
-    predictions: &'p [Prediction],
+    patches: &'p [GivenPatch],
     kind: PatchKind,
 ) -> Result<Vec<&'p InstanceId>, Error> {
     let digests: HashMap<&InstanceId, &str> = rows
@@ -136,20 +174,19 @@ fn import_all<'p>(
         .map(|row| (&row.id, row.sha256.as_str()))
         .collect();
     let mut changed = Vec::new();
-    for prediction in predictions {
-        let id = &prediction.instance_id;
-        let row_sha256 = digests.get(id).copied().unwrap_or_default();
-        match standing(store, prediction, kind)? {
+    for given in patches {
+        let row_sha256 = digests.get(&given.id).copied().unwrap_or_default();
+        match standing(store, given, kind)? {
             Standing::Same => continue,
             Standing::New => {}
-            Standing::Changed => changed.push(id),
+            Standing::Changed => changed.push(&given.id),
         }
-        import(store, row_sha256, prediction)?;
+        import(store, row_sha256, given)?;
     }
     Ok(changed)
 }
 
-/// How a prediction stands to what its run has.
+/// How a patch stands to what its run has.
 enum Standing {
     /// The run has no patch of the instance.
     New,
@@ -159,16 +196,12 @@ enum Standing {
     Changed,
 }
 
-fn standing(store: &Store, prediction: &Prediction, kind: PatchKind) -> Result<Standing, Error> {
-    let id = &prediction.instance_id;
-    let Some((attempt, _, _)) = store.ledger.sample(id, 1).and_then(Sample::counting) else {
+fn standing(store: &Store, given: &GivenPatch, kind: PatchKind) -> Result<Standing, Error> {
+    let known = store.ledger.sample(&given.id, given.sample);
+    let Some((attempt, _, _)) = known.and_then(Sample::counting) else {
         return Ok(Standing::New);
     };
-    let directory = store.run.attempt(&AttemptKey {
-        instance_id: id.clone(),
-        sample: 1,
-        attempt,
-    });
+    let directory = store.run.attempt(&given.key(attempt));
     let path = match kind {
         PatchKind::Model => directory.model_patch(),
         PatchKind::Full => directory.full_patch(),
@@ -178,7 +211,7 @@ fn standing(store: &Store, prediction: &Prediction, kind: PatchKind) -> Result<S
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         read => read.at("read", &path)?,
     };
-    Ok(if known == prediction.model_patch.as_bytes() {
+    Ok(if known == given.patch.as_bytes() {
         Standing::Same
     } else {
         Standing::Changed
@@ -196,22 +229,18 @@ fn changed_warning(changed: &[&InstanceId]) -> Option<String> {
     ))
 }
 
-/// Writes a prediction down as an attempt that ended, after those that there are.
-fn import(store: &mut Store, row_sha256: &str, prediction: &Prediction) -> Result<(), Error> {
-    let id = &prediction.instance_id;
-    let attempt = store.ledger.sample(id, 1).map_or(1, Sample::next_attempt);
-    let key = AttemptKey {
-        instance_id: id.clone(),
-        sample: 1,
-        attempt,
-    };
+/// Writes a patch down as an attempt that ended, after those that there are.
+fn import(store: &mut Store, row_sha256: &str, given: &GivenPatch) -> Result<(), Error> {
+    let known = store.ledger.sample(&given.id, given.sample);
+    let attempt = known.map_or(1, |sample| free_attempt(&store.run, given, sample));
+    let key = given.key(attempt);
     let directory = store.run.attempt(&key);
     fs::create_dir_all(directory.root()).at("create", directory.root())?;
-    let patch = prediction.model_patch.as_bytes();
+    let patch = given.patch.as_bytes();
     for path in [
         directory.full_patch(),
         directory.model_patch(),
-        store.run.patch(id, 1),
+        store.run.patch(&given.id, given.sample),
     ] {
         atomic::replace(&path, |file| file.write_all(patch)).at("write", &path)?;
     }
@@ -246,4 +275,14 @@ fn import(store: &mut Store, row_sha256: &str, prediction: &Prediction) -> Resul
         store.ledger.apply(event);
     }
     Ok(())
+}
+
+/// The number for a patch. A runner that died while it wrote one down left it without an end: that one is written again.
+fn free_attempt(run: &RunDirectory, given: &GivenPatch, sample: &Sample) -> u32 {
+    let newest = sample.attempts.iter().next_back();
+    let torn = newest.filter(|(number, attempt)| {
+        // Where an agent was at it, there is a trajectory.
+        attempt.end.is_none() && !run.attempt(&given.key(**number)).trajectory().exists()
+    });
+    torn.map_or_else(|| sample.next_attempt(), |(number, _)| *number)
 }

@@ -1,8 +1,10 @@
 //! What each command takes.
 
 mod images;
+mod validate;
 
 pub use images::{Images, ImagesCommand, ImagesList, ImagesPrune, ImagesPull};
+pub use validate::Validate;
 
 use std::path::PathBuf;
 
@@ -101,6 +103,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Grade the patches of a run, or of a predictions file
     Grade(Box<Grade>),
+    /// Try the known patch and the unchanged tree of each instance, and say which instances can be relied on
+    Validate(Box<Validate>),
     /// Write the reports of a run anew from its journals, and show them
     Report(Report),
     /// Bring a run into a form that others want
@@ -294,6 +298,9 @@ pub struct Grade {
     /// Which patches
     #[arg(long, value_name = "WHICH", default_value = "ungraded")]
     pub only: Only,
+    /// Judge the logs that the run's gradings left again, by the rules of now: no test is run
+    #[arg(long, conflicts_with_all = ["test_output", "only"])]
+    pub from_logs: bool,
     /// Which of several predictions for one instance counts
     #[arg(long, value_name = "RULE", default_value = "refuse")]
     pub duplicates: DuplicateRule,
@@ -309,6 +316,9 @@ pub struct Grade {
     /// How.
     #[command(flatten)]
     pub grading: options::Grading,
+    /// How verdicts are counted.
+    #[command(flatten)]
+    pub scoring: options::Scoring,
     /// Gates.
     #[command(flatten)]
     pub gates: options::Gates,
@@ -352,6 +362,9 @@ pub struct Report {
     /// Directory of a run
     #[arg(value_name = "RUN", value_hint = ValueHint::DirPath)]
     pub run: PathBuf,
+    /// Instances whose tests cannot be relied on: the rates are given with and without them; the run keeps a copy [default: what it has]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub quarantine: Option<PathBuf>,
 }
 
 /// `runner replay`.

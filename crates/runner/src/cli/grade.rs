@@ -8,13 +8,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use dataset::Row;
+use schema::quarantine::Quarantine;
 
 use super::arguments::{Grade, Once, Only};
 use super::error::Error;
+use super::quarantine;
 use super::resolve::{self, Solver};
 use super::run::{self, Finish};
 use super::source::{self, Source};
-use crate::batch::Batch;
+use crate::batch::{self, Batch};
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
 use crate::settings::{Identity, Operation, RunSettings};
@@ -32,6 +34,7 @@ pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Resul
         sandbox: command.sandbox.clone(),
         keeping: command.keeping.clone(),
         grading: command.grading.clone(),
+        scoring: command.scoring.clone(),
         gates: command.gates.clone(),
         ..Options::default()
     };
@@ -53,6 +56,11 @@ pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Resul
                 command, target, &resolved, &options, started, printer,
             ))
             .await
+        } else if command.from_logs {
+            Err(Error::usage(
+                format!("`{}` is no directory of a run", target.display()),
+                "--from-logs takes a run; a log alone is judged with --test-output",
+            ))
         } else {
             Box::pin(predictions::grade(
                 command, target, &resolved, &options, started, printer,
@@ -88,13 +96,39 @@ async fn grade_run(
     let rows = rows_of_run(&run, &operation, options, printer).await?;
     let settings = RunSettings::new(target.to_owned(), file.identity, operation, named.secrets);
     let selection = run::selection(&settings, &rows);
-    let finish = finish(&settings, selection, started);
+    let path = options.scoring.quarantine.as_deref();
+    let found = quarantine::of_run(path, &run, printer)?;
+    let finish = finish(&settings, selection, found, started);
+    if command.from_logs {
+        return from_logs(settings, &rows, &finish, printer);
+    }
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
     ui::log(printer, &run.root().join("runner.log"));
     let batch = Batch::open_grading(settings, rows, command.only.into()).await?;
     run::work_through(batch, &finish, signals, printer)
         .await
         .map(|(exit, _)| exit)
+}
+
+/// Judges the logs of a run again, and reports.
+fn from_logs(
+    settings: RunSettings,
+    rows: &[Row],
+    finish: &Finish,
+    printer: &Printer,
+) -> Result<Exit, Error> {
+    if let Some(found) = &finish.quarantine {
+        crate::quarantine::give(&finish.run, found)?;
+    }
+    let rejudged = batch::rejudge(settings, rows)?;
+    finish.show(rejudged.exit, printer)?;
+    printer.note(&format!(
+        "{} judged again, {} with another verdict; {} without a log",
+        ui::count(rejudged.judged, "log"),
+        rejudged.changed,
+        ui::count(rejudged.without_log, "patch")
+    ));
+    Ok(rejudged.exit)
 }
 
 /// The run's own way to work, but for what this command line says anew.
@@ -257,12 +291,18 @@ async fn rows_of_run(
     Ok(source::selection(&options.selection)?.apply(rows)?)
 }
 
-fn finish(settings: &RunSettings, selection: Selection, started: Instant) -> Finish {
+fn finish(
+    settings: &RunSettings,
+    selection: Selection,
+    quarantine: Option<Quarantine>,
+    started: Instant,
+) -> Finish {
     Finish {
         run: RunDirectory::new(&settings.run_directory),
         selection,
         selected: None,
         graded: true,
+        quarantine,
         started,
     }
 }

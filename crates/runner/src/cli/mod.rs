@@ -9,12 +9,14 @@ mod export;
 mod grade;
 mod help;
 mod images;
+mod quarantine;
 mod replay;
 mod report;
 mod resolve;
 mod run;
 mod shell;
 mod source;
+mod validate;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
@@ -57,6 +59,7 @@ fn dispatch(cli: Cli, negated: Table, printer: &Printer) -> Result<Exit, Error> 
     match cli.command {
         Command::Run(command) => run::run(&command, negated, printer),
         Command::Grade(command) => grade::grade(&command, negated, printer),
+        Command::Validate(command) => validate::validate(&command, negated, printer),
         Command::Export(command) => export::export(command, printer),
         Command::Report(command) => report::report(&command, printer),
         Command::Replay(command) => replay::replay(&command, negated, printer),

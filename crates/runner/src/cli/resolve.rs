@@ -17,7 +17,7 @@ use crate::layers::values::Pair;
 use crate::layers::{self, Resolved, Table};
 use crate::settings::{Identity, Operation, RunSettings, Secrets};
 
-pub(super) use operation::{pull, pulls};
+pub(super) use operation::{at_least_one, pull, pulls};
 
 /// Settings of a run but for its directory, and the dataset's selection.
 #[derive(Debug)]

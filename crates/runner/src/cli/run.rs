@@ -6,7 +6,7 @@ mod finish;
 mod text;
 
 pub(super) use directory::Directory;
-pub(super) use finish::Finish;
+pub(super) use finish::{Finish, note_kept};
 pub(super) use text::show;
 
 use std::time::Instant;
@@ -14,9 +14,11 @@ use std::time::Instant;
 use dataset::Row;
 use futures_util::future::join;
 use schema::InstanceId;
+use schema::quarantine::Quarantine;
 
 use super::arguments::{Once, Run};
 use super::error::Error;
+use super::quarantine as named;
 use super::resolve::{self, Solver};
 use super::source::Source;
 use crate::batch::{Batch, image_of};
@@ -25,6 +27,7 @@ use crate::dispatcher::{Audience, RunEnd};
 use crate::exit::Exit;
 use crate::layers::{Options, Origin, Resolved, Table};
 use crate::one_off;
+use crate::quarantine;
 use crate::report::{self, LiveResults};
 use crate::settings::{RunSettings, SandboxChoice};
 use crate::signals::Signals;
@@ -36,6 +39,7 @@ use crate::ui::{self, Printer};
 struct Work {
     settings: RunSettings,
     rows: Vec<Row>,
+    quarantine: Option<Quarantine>,
     started: Instant,
 }
 
@@ -82,6 +86,7 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
         return Ok(Exit::Success);
     }
     let work = Work {
+        quarantine: quarantine_of(&subject, &options, printer)?,
         settings,
         rows: rows.unwrap_or_default(),
         started,
@@ -114,6 +119,21 @@ fn subject(options: &Options, once: &Once, printer: &Printer) -> Result<Subject,
     };
     let source = Source::find_now(path, &options.selection, printer)?;
     Ok(Subject::Dataset(Box::new(source)))
+}
+
+/// The quarantine file that was named, held against all of the dataset. That reads the dataset once more, only for its ids.
+fn quarantine_of(
+    subject: &Subject,
+    options: &Options,
+    printer: &Printer,
+) -> Result<Option<Quarantine>, Error> {
+    let path = options.scoring.quarantine.as_deref();
+    let known = match subject {
+        _ if path.is_none() => return Ok(None),
+        Subject::Issue(row) => vec![row.instance.id.clone()],
+        Subject::Dataset(source) => source.candidates()?.into_iter().map(|one| one.id).collect(),
+    };
+    named::of_dataset(path, &known, printer)
 }
 
 /// Where the run is kept.
@@ -159,6 +179,7 @@ async fn batch(work: Work, once: &Once, printer: &Printer) -> Result<Exit, Error
     let Work {
         settings,
         rows,
+        quarantine,
         started,
     } = work;
     let run = RunDirectory::new(&settings.run_directory);
@@ -169,6 +190,7 @@ async fn batch(work: Work, once: &Once, printer: &Printer) -> Result<Exit, Error
         selection: selection(&settings, &rows),
         selected: Some(rows.len() * usize::try_from(settings.operation.samples).unwrap_or(1)),
         graded: settings.operation.grade,
+        quarantine,
         started,
     };
     let only = rows.first().map(|row| row.instance.id.clone());
@@ -187,13 +209,36 @@ pub(super) async fn work_through(
     signals: Signals,
     printer: &Printer,
 ) -> Result<(Exit, RunEnd), Error> {
+    if let Some(found) = &finish.quarantine {
+        quarantine::give(&finish.run, found)?;
+    }
+    let end = work(
+        batch,
+        &finish.run,
+        finish.selection.clone(),
+        signals,
+        printer,
+    )
+    .await?;
+    let exit = finish.report(&end, printer)?;
+    Ok((exit, end))
+}
+
+/// Runs a batch that was opened, and shows its progress.
+pub(super) async fn work(
+    batch: Batch,
+    run: &RunDirectory,
+    selection: Selection,
+    signals: Signals,
+    printer: &Printer,
+) -> Result<RunEnd, Error> {
     for warning in batch.warnings() {
         printer.warn(warning);
     }
-    printer.note(&format!("run directory: {}", finish.run.root().display()));
-    let selection = selection::extend(&finish.run, finish.selection.clone())?;
+    printer.note(&format!("run directory: {}", run.root().display()));
+    let selection = selection::extend(run, selection)?;
     let results = LiveResults::start(
-        finish.run.clone(),
+        run.clone(),
         batch.ledger().clone(),
         report::repositories(&selection),
     );
@@ -206,9 +251,7 @@ pub(super) async fn work_through(
     let pulls = batch.pulls();
     let work = join(batch.run(audience, signals), bars);
     let (end, ()) = ui::pulls::beside(printer, &pulls, work).await;
-    let end = end.map_err(Error::Broken)?;
-    let exit = finish.report(&end, printer)?;
-    Ok((exit, end))
+    end.map_err(Error::Broken)
 }
 
 /// What is known of the selected rows before anything is done.

@@ -2,6 +2,7 @@
 
 use schema::{FailureKind, Outcome};
 
+use super::{Policy, Selected};
 use crate::signals::Signal;
 use crate::store::ledger::{Ledger, infrastructure};
 
@@ -33,6 +34,34 @@ pub fn exit_code(facts: &Facts) -> u8 {
         None if !facts.gates_met => 1,
         None => 0,
     }
+}
+
+/// The code of work on a run that nothing put an end to.
+pub fn end_code(policy: &Policy, ledger: &Ledger, selected: &Selected) -> u8 {
+    let tally = Tally::of(ledger, |id, sample| {
+        selected.contains(&(id.clone(), sample))
+    });
+    exit_code(&Facts {
+        signal: None,
+        bug: tally.bugs > 0,
+        aborted: false,
+        infra_failures: tally.infra_failures,
+        max_infra_failures: policy.max_infra_failures,
+        gates_met: gates_met(policy, &tally, selected.len()),
+    })
+}
+
+/// Whether enough of the `selected` samples are resolved, and few enough empty.
+pub(super) fn gates_met(policy: &Policy, tally: &Tally, selected: usize) -> bool {
+    let resolved_enough = policy.fail_under.is_none_or(|least| {
+        #[expect(clippy::cast_precision_loss, reason = "counts of instances are small")]
+        let share = tally.resolved as f64 / selected.max(1) as f64;
+        share >= least
+    });
+    let few_empty = policy
+        .max_empty_patches
+        .is_none_or(|most| tally.empty <= most);
+    resolved_enough && few_empty
 }
 
 /// Counts over the attempts that count.

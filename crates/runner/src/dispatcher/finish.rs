@@ -5,7 +5,7 @@ use std::time::Instant;
 use schema::{Outcome, RunEvent};
 use tokio::time::timeout;
 
-use super::ending::{Facts, Tally, exit_code};
+use super::ending::{Facts, Tally, exit_code, gates_met};
 use super::live::RunEnd;
 use super::{CLEAN_LIMIT, Dispatcher, NOW_LIMIT};
 use crate::error::Error;
@@ -58,22 +58,13 @@ impl Dispatcher {
         let tally = Tally::of(&self.store.ledger, |id, sample| {
             self.selected.contains(&(id.clone(), sample))
         });
-        let resolved_enough = self.policy.fail_under.is_none_or(|least| {
-            #[expect(clippy::cast_precision_loss, reason = "counts of instances are small")]
-            let share = tally.resolved as f64 / self.selected.len().max(1) as f64;
-            share >= least
-        });
-        let few_empty = self
-            .policy
-            .max_empty_patches
-            .is_none_or(|most| tally.empty <= most);
         Facts {
             signal: self.signal,
             bug: self.bug || tally.bugs > 0,
             aborted: self.aborted.is_some(),
             infra_failures: tally.infra_failures,
             max_infra_failures: self.policy.max_infra_failures,
-            gates_met: resolved_enough && few_empty,
+            gates_met: gates_met(&self.policy, &tally, self.selected.len()),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::attempt::failure::Failure;
 use crate::store::atomic;
 
 /// Version of the rules by which this program grades: a verdict of another version is no answer.
-pub(super) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
+pub(crate) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// What a grading comes to.
 pub(super) enum Ruling {
@@ -93,6 +93,7 @@ pub(super) fn report(
         grader: GRADER.to_owned(),
         cache_key: key,
         cached: false,
+        judged_again: None,
         seconds,
         verdict,
     }

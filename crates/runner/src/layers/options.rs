@@ -10,6 +10,7 @@ mod model;
 mod patches;
 mod rights;
 mod sandbox;
+mod scoring;
 mod selection;
 
 use clap::Args;
@@ -22,6 +23,7 @@ pub use model::Model;
 pub use patches::{Grading, HarnessName, PartialName, PatchName, Patches, ProfileName};
 pub use rights::Rights;
 pub use sandbox::{KeepName, Keeping, Sandbox, SandboxName};
+pub use scoring::Scoring;
 pub use selection::Selection;
 
 /// All groups.
@@ -51,6 +53,9 @@ pub struct Options {
     /// How grading is done.
     #[command(flatten)]
     pub grading: Grading,
+    /// How verdicts are counted.
+    #[command(flatten)]
+    pub scoring: Scoring,
     /// How the batch is run.
     #[command(flatten)]
     pub batch: Batch,
@@ -63,12 +68,13 @@ pub struct Options {
 const FILE_ONLY: [&str; 1] = ["headers"];
 
 /// Keys whose value is a path, relative to the file that names it.
-pub(crate) const PATHS: [&str; 9] = [
+pub(crate) const PATHS: [&str; 10] = [
     "dataset",
     "ids_file",
     "out",
     "prices",
     "prompt",
+    "quarantine",
     "repos",
     "repository_rules",
     "scratch",
@@ -103,6 +109,7 @@ impl Options {
             keeping: group(table)?,
             patches: group(table)?,
             grading: group(table)?,
+            scoring: group(table)?,
             batch: group(table)?,
             gates: group(table)?,
         })
@@ -122,6 +129,7 @@ impl Options {
             serde_json::to_value(&self.keeping)?,
             serde_json::to_value(&self.patches)?,
             serde_json::to_value(&self.grading)?,
+            serde_json::to_value(&self.scoring)?,
             serde_json::to_value(&self.batch)?,
             serde_json::to_value(&self.gates)?,
         ];

@@ -41,6 +41,19 @@ pub fn text(report: &Report) -> String {
     ] {
         let _ = writeln!(text, "| {name} | {} |", figures(rate));
     }
+    if let Some(left) = &grading.without_quarantined {
+        for (name, rate) in [
+            ("of those with a prediction", left.resolved_of_submitted),
+            ("of all", left.resolved_of_all),
+            (
+                "official, of those with a prediction",
+                left.official_resolved_of_submitted,
+            ),
+        ] {
+            let without = format!("{name}, without {} in quarantine", left.quarantined);
+            let _ = writeln!(text, "| {without} | {} |", figures(rate));
+        }
+    }
     text.push_str("\n| bucket | instances |\n|---|---:|\n");
     for (bucket, count) in &grading.buckets {
         let _ = writeln!(text, "| {bucket} | {count} |");
@@ -98,6 +111,9 @@ fn line(instance: &InstanceReport) -> String {
     let mut id = cell(instance.instance_id.as_str());
     if instance.sample > 1 {
         let _ = write!(id, " s{}", instance.sample);
+    }
+    if let Some(reason) = &instance.quarantined {
+        let _ = write!(id, " (quarantine: {})", cell(reason));
     }
     let bucket = match (instance.bucket, instance.partial) {
         (None, _) => "incomplete".to_owned(),

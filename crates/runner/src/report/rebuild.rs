@@ -12,6 +12,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::quarantine;
 use crate::store::journal::{self, Journal};
 use crate::store::ledger::Ledger;
 use crate::store::selection::{self, Selection};
@@ -39,9 +40,16 @@ pub fn rebuild(run: &RunDirectory, file: &RunFile, span: Option<Span>) -> Result
     let ledger = Ledger::fold(journal.lines.iter().map(|line| &line.event));
     let rows = rows(&ledger, &repositories(&selection));
     let samples = file.operation.samples.max(1);
-    let instances = instances(&rows, &selection, samples);
+    let mut instances = instances(&rows, &selection, samples);
+    let quarantine = quarantine::of_run(run)?;
+    if let Some(quarantine) = &quarantine {
+        verdicts::mark(&mut instances, quarantine);
+    }
     let span = span.unwrap_or_else(|| told(&journal, instances.len()));
-    let summary = summarize(run, &ledger, &rows, &instances, span);
+    let mut summary = summarize(run, &ledger, &rows, &instances, span);
+    if let (Some(grading), Some(_)) = (&mut summary.grading, quarantine) {
+        grading.without_quarantined = Some(verdicts::without_quarantined(&instances));
+    }
     summary.grading.iter().try_for_each(verdicts::check)?;
     let report = Report { summary, instances };
     write_results(run, &rows)?;

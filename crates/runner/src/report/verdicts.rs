@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use schema::Bucket;
 use schema::InstanceId;
-use schema::report::{GradingSummary, InstanceReport};
+use schema::quarantine::Quarantine;
+use schema::report::{GradingSummary, InstanceReport, WithoutQuarantined};
 
 use super::row::Row;
 use crate::error::Error;
@@ -43,7 +44,34 @@ pub(super) fn sum(rows: &[Row], instances: &[InstanceReport]) -> Option<GradingS
         partial_mean: grade::stats::mean(grades().filter_map(|grade| grade.partial)),
         cached: grades().filter(|grade| grade.cached).count(),
         seconds: rows.iter().filter_map(|row| row.seconds_grade).sum(),
+        without_quarantined: None,
     })
+}
+
+/// Marks the instances in quarantine.
+pub(super) fn mark(instances: &mut [InstanceReport], quarantine: &Quarantine) {
+    for one in instances {
+        let entry = quarantine.find(&one.instance_id);
+        one.quarantined = entry.map(|entry| entry.reason.clone());
+    }
+}
+
+/// The rates without those that are marked.
+pub(super) fn without_quarantined(instances: &[InstanceReport]) -> WithoutQuarantined {
+    let left = || instances.iter().filter(|one| one.quarantined.is_none());
+    let submitted = left().filter(|one| one.bucket.is_some()).count();
+    let resolved = left()
+        .filter(|one| one.bucket == Some(Bucket::Resolved))
+        .count();
+    let official = left()
+        .filter(|one| one.official_resolved == Some(true))
+        .count();
+    WithoutQuarantined {
+        quarantined: instances.len() - left().count(),
+        resolved_of_submitted: grade::stats::rate(resolved, submitted),
+        resolved_of_all: grade::stats::rate(resolved, left().count()),
+        official_resolved_of_submitted: grade::stats::rate(official, submitted),
+    }
 }
 
 /// Checks that every instance is counted once: in a bucket, or as incomplete.
@@ -86,6 +114,7 @@ fn incomplete(id: &InstanceId, sample: u32) -> InstanceReport {
         failed_tests: 0,
         missing_tests: 0,
         cached: false,
+        quarantined: None,
         profile: None,
         seconds: None,
     }

@@ -8,7 +8,7 @@ use schema::grading::Harness;
 use schema::seconds;
 use serde::{Deserialize, Serialize};
 
-use super::{RetrySelector, Transport};
+use super::{RetrySelector, Transport, Trials};
 
 /// What to do with a run directory that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,17 @@ pub enum ProfileChoice {
     Sealed,
 }
 
+impl ProfileChoice {
+    /// The name used in flags and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Official => "official",
+            Self::Sealed => "sealed",
+        }
+    }
+}
+
 /// What does not change outcomes: recorded in `run.json`, free to differ on resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
@@ -113,6 +124,9 @@ pub struct Operation {
     pub start_workers: usize,
     /// Samples of each instance.
     pub samples: u32,
+    /// What the samples are, where the run validates a dataset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials: Option<Trials>,
     /// Attempts of one sample, retries after failures of the infrastructure included.
     pub max_attempts: u32,
     /// Requests to the model's server.

@@ -13,6 +13,7 @@ fn the_help_of_every_command_is_pinned() {
         vec!["run", "-h"],
         vec!["grade", "--help"],
         vec!["report", "--help"],
+        vec!["validate", "--help"],
         vec!["export", "leaderboard", "--help"],
         vec!["replay", "--help"],
         vec!["clean", "--help"],

@@ -10,6 +10,7 @@ use schema::{InstanceId, Prediction};
 use crate::batch::Batch;
 use crate::cli::arguments::{Grade, Once};
 use crate::cli::error::Error;
+use crate::cli::quarantine;
 use crate::cli::resolve::{self, Solver};
 use crate::cli::run::{self, Directory};
 use crate::cli::source::Source;
@@ -74,7 +75,9 @@ pub(super) async fn grade(
         settings.operation.resume = ResumeMode::Restart;
     }
     let (selection, rows) = rows(&source, &settings, &predictions)?;
-    let finish = super::finish(&settings, selection, started);
+    let path = options.scoring.quarantine.as_deref();
+    let found = quarantine::of_dataset(path, &known, printer)?;
+    let finish = super::finish(&settings, selection, found, started);
     let signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
     ui::log(printer, &run.root().join("runner.log"));
     let batch = Batch::open_predictions(settings, rows, &predictions).await?;

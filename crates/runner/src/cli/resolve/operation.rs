@@ -58,6 +58,7 @@ pub(super) fn operation(
         workers,
         start_workers: at_least_one("start-workers", start_workers)?,
         samples: at_least_one("samples", set("samples", batch.samples)?)?,
+        trials: None,
         max_attempts: at_least_one("max-attempts", set("max_attempts", batch.max_attempts)?)?,
         transport: transport::transport(model)?,
         grade: set("grade", patches.grade)?,
@@ -147,7 +148,10 @@ fn fail_under(gates: &Gates) -> Result<Option<f64>, Error> {
 }
 
 /// A count of which none would do nothing.
-pub(super) fn at_least_one<T: Default + PartialEq>(flag: &str, given: T) -> Result<T, Error> {
+pub(in crate::cli) fn at_least_one<T: Default + PartialEq>(
+    flag: &str,
+    given: T,
+) -> Result<T, Error> {
     if given == T::default() {
         return Err(Error::usage(
             format!("--{flag} 0 would do nothing"),

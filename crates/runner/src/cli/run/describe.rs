@@ -53,7 +53,12 @@ pub(super) fn sketcher(settings: &RunSettings) -> Result<impl Fn(Row) -> Sketch,
     let rules = rules::read(settings.operation.repository_rules.as_deref())?;
     Ok(move |row: Row| Sketch {
         conditions: image_of(settings, &row).map(|image| Conditions {
-            profile: profile::choose(&settings.operation, &row, image.as_ref()),
+            profile: profile::choose(
+                settings.operation.grade_profile,
+                settings.operation.dataset.as_deref(),
+                &row,
+                image.as_ref(),
+            ),
             image,
         }),
         grading: grade::resolve(&row.instance, &row.answer, &rules).map(|resolved| Graded {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use schema::quarantine::Quarantine;
 use schema::{FailureKind, InstanceId, ModelFailureKind, Outcome};
 
 use super::text::show;
@@ -50,6 +51,13 @@ fn advice(end: &RunEnd) -> Option<&'static str> {
     })
 }
 
+/// Says where people can look at what was kept.
+pub(in crate::cli) fn note_kept(end: &RunEnd, printer: &Printer) {
+    for kept in &end.kept {
+        printer.note(&kept_line(kept));
+    }
+}
+
 /// Where people can look at what an attempt or a grading left.
 fn kept_line(kept: &Kept) -> String {
     let grading = kept
@@ -71,25 +79,17 @@ pub(in crate::cli) struct Finish {
     /// Instances selected, once for each sample; `None` is all that the run has.
     pub(in crate::cli) selected: Option<usize>,
     pub(in crate::cli) graded: bool,
+    /// Instances whose tests cannot be relied on, where they were named.
+    pub(in crate::cli) quarantine: Option<Quarantine>,
     pub(in crate::cli) started: Instant,
 }
 
 impl Finish {
-    /// Writes `results.csv` and `report.json`, prints the table or the summary.
+    /// Writes `results.csv` and `report.json`, prints the table or the summary, and says what can be done about what stopped the run.
     pub(in crate::cli) fn report(&self, end: &RunEnd, printer: &Printer) -> Result<Exit, Error> {
         let exit = Exit::of_code(end.exit_code);
-        let file = self.run.read_run_file()?;
-        let file = file.ok_or_else(|| crate::error::Error::NoRun(self.run.root().to_owned()))?;
-        let span = report::Span {
-            selected: self.selected.unwrap_or(self.selection.len()),
-            elapsed: self.started.elapsed(),
-            exit,
-        };
-        let rebuilt = report::rebuild(&self.run, &file, Some(span))?;
-        show(&self.run, &rebuilt, self.graded, printer);
-        for kept in &end.kept {
-            printer.note(&kept_line(kept));
-        }
+        self.show(exit, printer)?;
+        note_kept(end, printer);
         if matches!(exit, Exit::Aborted | Exit::Interrupted | Exit::Terminated) {
             let label = printer.paint(Style::Hint, "hint:");
             let advice = end.advice.as_deref().or_else(|| advice(end));
@@ -104,6 +104,20 @@ impl Finish {
             });
         }
         Ok(exit)
+    }
+
+    /// Writes what is derived from the journals, and prints the table or the summary.
+    pub(in crate::cli) fn show(&self, exit: Exit, printer: &Printer) -> Result<(), Error> {
+        let file = self.run.read_run_file()?;
+        let file = file.ok_or_else(|| crate::error::Error::NoRun(self.run.root().to_owned()))?;
+        let span = report::Span {
+            selected: self.selected.unwrap_or(self.selection.len()),
+            elapsed: self.started.elapsed(),
+            exit,
+        };
+        let rebuilt = report::rebuild(&self.run, &file, Some(span))?;
+        show(&self.run, &rebuilt, self.graded, printer);
+        Ok(())
     }
 
     /// Puts the patch into the work tree when the attempt completed.

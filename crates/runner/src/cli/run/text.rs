@@ -1,6 +1,6 @@
 //! What people see of a run at its end: the table, what failed, the counts, where everything is.
 
-use schema::report::{GradingSummary, Rate};
+use schema::report::{GradingSummary, Rate, WithoutQuarantined};
 
 use crate::report::{self, Rebuilt, Row};
 use crate::store::RunDirectory;
@@ -108,7 +108,7 @@ fn text(run: &RunDirectory, rebuilt: &Rebuilt, graded: bool) -> String {
     lines.join("\n")
 }
 
-/// Two lines: the buckets that hold something, and the rates.
+/// Lines: the buckets that hold something, the rates, and those without the instances in quarantine.
 fn verdicts(grading: &GradingSummary) -> Vec<String> {
     let mut buckets: Vec<String> = grading
         .buckets
@@ -137,7 +137,26 @@ fn verdicts(grading: &GradingSummary) -> Vec<String> {
     if let Some(mean) = grading.partial_mean {
         rates = format!("{rates}; partial ones {mean:.2} on average");
     }
-    vec![buckets.join(", "), rates]
+    let mut lines = vec![buckets.join(", "), rates];
+    lines.extend(grading.without_quarantined.as_ref().map(without));
+    lines
+}
+
+/// The rates without the instances in quarantine.
+fn without(left: &WithoutQuarantined) -> String {
+    let mut line = format!(
+        "without {} in quarantine: resolved {}",
+        left.quarantined,
+        share(left.resolved_of_submitted)
+    );
+    if left.resolved_of_all.of != left.resolved_of_submitted.of {
+        line = format!("{line}; of all {}", share(left.resolved_of_all));
+    }
+    if left.official_resolved_of_submitted.count != left.resolved_of_submitted.count {
+        let official = left.official_resolved_of_submitted;
+        line = format!("{line}; official {}", share(official));
+    }
+    line
 }
 
 /// `3 of 4 (75.0 %, 95 % interval 30.1 to 95.4)`.
