@@ -21,6 +21,7 @@ mod podman;
 mod registry;
 mod requirement;
 mod server;
+mod strict;
 pub mod strict_chat;
 
 pub use answer::Answer;

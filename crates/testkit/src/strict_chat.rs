@@ -3,37 +3,19 @@
 mod check;
 mod say;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::server::{Captured, FakeServer};
+use crate::server::Captured;
+use crate::strict::{Conversations, StrictServer};
 
 pub use check::check;
 pub use say::Said;
 
-/// What the server remembers of a conversation: its last request.
-struct Memory {
-    body: Vec<u8>,
-    head: Value,
-    messages: usize,
-}
-
-#[derive(Default)]
-struct State {
-    conversations: HashMap<String, Memory>,
-    violations: Vec<String>,
-    rewrites: usize,
-}
-
 /// A strict server. The number of assistant messages in a request is the step of its conversation.
-pub struct StrictChat {
-    server: FakeServer,
-    state: Arc<Mutex<State>>,
-}
+pub struct StrictChat(StrictServer);
 
 impl StrictChat {
     /// Starts a server that says, in the conversation that starts with a prompt, what `script` returns for it, in order.
@@ -46,56 +28,44 @@ impl StrictChat {
         latency: Duration,
         script: impl Fn(&str) -> Vec<Said> + Send + Sync + 'static,
     ) -> Self {
-        let state = Arc::new(Mutex::new(State::default()));
-        let shared = Arc::clone(&state);
-        let server = FakeServer::start(move |request| {
-            let answer = match answer(request, &shared, &script) {
-                Ok(answer) => answer,
-                Err(violation) => {
-                    let refusal = json!({ "error": {
+        Self(StrictServer::start(
+            latency,
+            move |request, conversations| answer(request, conversations, &script),
+            |violation| {
+                Answer::json_with(
+                    400,
+                    &json!({ "error": {
                         "message": violation, "type": "invalid_request_error", "param": null, "code": null,
-                    }});
-                    lock(&shared).violations.push(violation);
-                    Answer::json_with(400, &refusal)
-                }
-            };
-            if latency.is_zero() {
-                answer
-            } else {
-                answer.after(latency)
-            }
-        });
-        Self { server, state }
+                    }}),
+                )
+            },
+        ))
     }
 
     /// `http://127.0.0.1:PORT/v1`.
     pub fn base_url(&self) -> String {
-        self.server.base_url()
+        self.0.server.base_url()
     }
 
     /// All requests so far.
     pub fn requests(&self) -> Vec<Captured> {
-        self.server.requests()
+        self.0.server.requests()
     }
 
     /// What clients did wrong, in words.
     pub fn violations(&self) -> Vec<String> {
-        lock(&self.state).violations.clone()
+        self.0.violations()
     }
 
     /// Requests that changed what had been said instead of adding to it, as leaving out old outputs does.
     pub fn rewrites(&self) -> usize {
-        lock(&self.state).rewrites
+        self.0.rewrites()
     }
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn answer(
     request: &Captured,
-    state: &Mutex<State>,
+    conversations: &Conversations,
     script: &impl Fn(&str) -> Vec<Said>,
 ) -> Result<Answer, String> {
     if request.method != "POST" || !request.path.ends_with("/chat/completions") {
@@ -112,7 +82,8 @@ fn answer(
         .unwrap_or_default();
     let said = script(&prompt);
     check_memory(&body, messages, &said)?;
-    remember(request, &body, &prompt, messages, state)?;
+    let head = head(&body, &prompt, messages);
+    conversations.remember(&prompt, &request.body, head, messages.len())?;
     let step = messages
         .iter()
         .filter(|message| message["role"] == "assistant")
@@ -174,14 +145,8 @@ fn check_memory(body: &Value, messages: &[Value], said: &[Said]) -> Result<(), S
     Ok(())
 }
 
-/// The head of a conversation never changes; what follows it should only grow.
-fn remember(
-    request: &Captured,
-    body: &Value,
-    prompt: &str,
-    messages: &[Value],
-    state: &Mutex<State>,
-) -> Result<(), String> {
+/// All of a request but the turns after its prompt.
+fn head(body: &Value, prompt: &str, messages: &[Value]) -> Value {
     let first = messages
         .iter()
         .position(|message| message["role"] == "assistant")
@@ -193,24 +158,5 @@ fn remember(
         .take_while(|message| message["role"] == "system" || prompt_text(message) == prompt)
         .cloned()
         .collect();
-    let mut state = lock(state);
-    let known = state.conversations.get(prompt);
-    if let Some(known) = known.filter(|known| known.messages < messages.len()) {
-        if known.head != head {
-            return Err(format!("the head changed: {} became {head}", known.head));
-        }
-        let before = &known.body[..known.body.len().saturating_sub(2)];
-        if !request.body.starts_with(before) {
-            state.rewrites += 1;
-        }
-    }
-    state.conversations.insert(
-        prompt.to_owned(),
-        Memory {
-            body: request.body.clone(),
-            head,
-            messages: messages.len(),
-        },
-    );
-    Ok(())
+    head
 }
