@@ -17,6 +17,7 @@ import collections
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -70,7 +71,7 @@ def rounds(predictions):
 
 
 def runner(arguments, *words):
-    options = ["--dataset", arguments.out / "instances.jsonl", "--sandbox", arguments.sandbox, "--harness", "4", "--progress", "none", "--no-grade-cache"]
+    options = ["--dataset", arguments.out / "instances.jsonl", "--sandbox", arguments.sandbox, "--harness", "4", "--progress", "none"]
     done = subprocess.run([arguments.runner, *words, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         sys.exit(f"runner {words[0]} ended with {done.returncode}:\n{done.stderr}")
@@ -85,10 +86,21 @@ def grade(arguments, number, predictions):
     plain = [{"instance_id": one["instance_id"], "model_name_or_path": "labelled", "model_patch": one["model_patch"]} for one in predictions]
     file.write_text("".join(json.dumps(one) + "\n" for one in plain), encoding="utf-8")
     ids = ",".join(one["instance_id"] for one in predictions)
-    runner(arguments, "grade", file, "--ids", ids, "--out", directory / "run", "--only", "all")
+    shutil.rmtree(directory / "run", ignore_errors=True)
+    runner(arguments, "grade", file, "--ids", ids, "--out", directory / "run", "--no-grade-cache")
     report = json.loads((directory / "run/report.json").read_text(encoding="utf-8"))
     found = {one["instance_id"]: one for one in report["instances"]}
     return [found[one["instance_id"]] for one in predictions]
+
+
+def validate(arguments, ids):
+    """What speaks against the instances themselves: the known patch of each has to resolve it, the unchanged tree must not."""
+    directory = arguments.out / "labelled/validation"
+    shutil.rmtree(directory, ignore_errors=True)
+    runner(arguments, "validate", "--ids", ",".join(ids), "--out", directory)
+    validation = json.loads((directory / "validation.json").read_text(encoding="utf-8"))
+    found = [one for one in validation["instances"] if one["instance_id"] in ids]
+    return [f"{one['instance_id']}: {json.dumps(finding)}" for one in found for finding in one["findings"]]
 
 
 def compare(prediction, verdict):
@@ -137,11 +149,14 @@ def main():
             told += applies
             tallies[prediction["instance_id"]][verdict["bucket"]] += 1
             problems += [f"{prediction['instance_id']} by {prediction['model_name_or_path']} ({prediction.get('run', '')}): {text}" for text in differences]
+    own = validate(arguments, list(made)) if made else []
+    problems += own
     print("verdicts")
     for id, tally in tallies.items():
         print(f"  {id}: " + ", ".join(f"{count} {bucket}" for bucket, count in sorted(tally.items())))
     for problem in problems:
         print(f"DIFFERS {problem}")
+    print(f"{len(made) - len({text.split(':')[0] for text in own})} of {len(made)} instances: the known patch resolves, the unchanged tree does not")
     print(f"{agreeing} of {len(runnable)} agree, {told} of them on how the patch applies; {len(predictions) - len(runnable)} of {len(predictions)} were not run")
     if not runnable:
         return 2

@@ -26,7 +26,7 @@ pub struct Quarantine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grader: Option<String>,
     /// The instances.
-    #[serde(default, rename = "instance")]
+    #[serde(default, rename = "instance", skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<Quarantined>,
 }
 

@@ -252,3 +252,30 @@ fn reports_give_the_score_with_and_without_the_quarantine() {
         .run(&["report", "run", "--quarantine", "rows.jsonl"]);
     assert_eq!(said.code, 2, "{}", said.all());
 }
+
+#[test]
+fn a_run_that_grades_as_it_solves_is_counted_without_the_quarantine_too() {
+    let fixture = Fixture::new(2);
+    fixture.script_of(0, &["echo good > value.txt"]);
+    fixture.script_of(1, &["echo other > value.txt"]);
+    let entry = format!("[[instance]]\nid = '{}'\n", fixture.id(1));
+    fixture.place.write("bad.toml", entry);
+    let said = fixture.run(&[
+        "--model",
+        "script:scripts",
+        "--grade",
+        "--quarantine",
+        "bad.toml",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert!(
+        said.out.contains("resolved 1 of 2")
+            && said
+                .out
+                .contains("without 1 in quarantine: resolved 1 of 1"),
+        "{}",
+        said.out
+    );
+    let said = fixture.run(&["--resume", "--quarantine", "absent.toml"]);
+    assert_eq!(said.code, 2, "{}", said.all());
+}
