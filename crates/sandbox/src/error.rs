@@ -224,8 +224,13 @@ impl Error {
     }
 }
 
-/// Whether a cause is a full disk or a used-up quota, as the system or libgit2 tells it.
+/// Whether a cause, or one behind it, is a full disk or a used-up quota.
 fn is_out_of_space(cause: &(dyn std::error::Error + 'static)) -> bool {
+    tells_of_full_disk(cause) || cause.source().is_some_and(is_out_of_space)
+}
+
+/// As the system or libgit2 tells it.
+fn tells_of_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {
     if let Some(error) = cause.downcast_ref::<std::io::Error>() {
         return matches!(
             error.kind(),

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 /// Clock ticks in a second, as `/proc` counts start times; fixed by the kernel's interface on every Linux that Rust's std supports.
 const TICKS_PER_SECOND: u64 = 100;
@@ -153,6 +154,12 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }
+}
+
+/// Whether there is a process that `/proc` does not show: it may hide those of other users.
+pub(crate) fn is_hidden(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
 }
 
 /// Whether the process reads its standard input from a pipe: then it ends by itself once its writer is gone.

@@ -8,6 +8,7 @@ mod bundle;
 mod change;
 mod checkout;
 mod diff;
+mod excess;
 mod fuzzy;
 mod headers;
 mod history;

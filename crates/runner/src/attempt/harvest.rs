@@ -8,6 +8,7 @@ use sandbox::Sandbox;
 use sandbox::repository::{PatchParts, WorkspaceDiff};
 use schema::journal::{EmptyReason, OnBase, PatchSummary};
 use schema::{FailureKind, Outcome, StopReason};
+use tokio::sync::Semaphore;
 
 use super::failure::Failure;
 use crate::error::chain;
@@ -15,6 +16,9 @@ use crate::store::{AttemptDirectory, atomic};
 
 /// Time for ending what runs in a sandbox before the diff.
 const QUIET_LIMIT: Duration = Duration::from_secs(10);
+
+/// Diffs that are taken at once: a run that is told to end takes all of them together.
+static TURNS: Semaphore = Semaphore::const_new(4);
 
 /// Time for the diff.
 const DIFF_LIMIT: Duration = Duration::from_mins(2);
@@ -43,6 +47,8 @@ pub struct Harvest {
 /// # Errors
 /// When the sandbox is gone or the diff cannot be taken: that is never an empty patch.
 pub async fn harvest(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest, Failure> {
+    // Time that passes before it is its turn is none of its own. The semaphore is never closed.
+    let _turn = TURNS.acquire().await;
     let taken = tokio::time::timeout(DIFF_LIMIT, take(sandbox, classes));
     taken.await.map_err(|_| Failure {
         kind: FailureKind::EnvironmentLost,
@@ -52,7 +58,15 @@ pub async fn harvest(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest
 
 /// Takes the diff, splits it, and sees that what is handed on applies.
 async fn take(sandbox: &Sandbox, classes: &PathClasses) -> Result<Harvest, Failure> {
-    let diff = sandbox.last_diff(QUIET_LIMIT).await?;
+    let diff = sandbox.last_diff(QUIET_LIMIT).await;
+    let diff = diff.map_err(|error| match error {
+        // There is more of the workspace than can be compared.
+        sandbox::Error::Refused(message) => Failure {
+            kind: FailureKind::Check,
+            message,
+        },
+        error => error.into(),
+    })?;
     let omissions = omissions(&diff);
     if diff.full.is_empty() {
         return Ok(Harvest {

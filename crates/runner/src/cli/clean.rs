@@ -33,7 +33,7 @@ pub(super) fn clean(command: &Clean, printer: &Printer) -> Result<Exit, Error> {
     let options = super::load(&command.config, Table::new(), printer)?.options()?;
     let scratch = command.scratch.clone().or(options.sandbox.scratch);
     let root = backends::root(scratch.as_ref());
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let (backends, missing) = backends::anywhere(&root).await?;
         if let Some(missing) = missing {
             printer.note(&format!(

@@ -68,7 +68,7 @@ pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Resul
             .await
         }
     };
-    super::runtime()?.block_on(work)
+    super::block_on(work)
 }
 
 /// Grades patches of a run in its directory. What changes outcomes is the run's own; flags may say how the grading is done.

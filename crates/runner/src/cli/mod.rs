@@ -20,6 +20,7 @@ mod validate;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use clap::FromArgMatches;
 
@@ -81,6 +82,17 @@ fn load(config: &Config, flags: Table, printer: &Printer) -> Result<Resolved, Er
 }
 
 /// The runtime that a command works on.
+/// How long the end of a command waits for threads that still read or write files.
+const LAST_WORK: Duration = Duration::from_secs(10);
+
+/// Does a command's work. Threads that still read or write files for what was given up are not waited for: nothing can tell them to end.
+fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_WORK);
+    done
+}
+
 fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

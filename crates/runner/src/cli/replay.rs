@@ -62,7 +62,7 @@ pub(super) fn replay(command: &Replay, negated: Table, printer: &Printer) -> Res
             identity
         })
         .collect();
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let mut signals = Signals::listen().map_err(|source| Error::Runtime { source })?;
         let stage = Stage::new(settings, printer).await?;
         let mut reports = Vec::new();

@@ -91,7 +91,7 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
         rows: rows.unwrap_or_default(),
         started,
     };
-    super::runtime()?.block_on(batch(work, &command.once, printer))
+    super::block_on(batch(work, &command.once, printer))
 }
 
 /// The dataset, or the issue of `--repo` and `--task`.

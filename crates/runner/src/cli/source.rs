@@ -67,7 +67,7 @@ impl Source {
         options: &Selection,
         printer: &Printer,
     ) -> Result<Self, Error> {
-        super::runtime()?.block_on(Self::find(path, options, printer))
+        super::block_on(Self::find(path, options, printer))
     }
 
     /// The selected rows.

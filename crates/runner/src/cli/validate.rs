@@ -43,7 +43,7 @@ pub(super) fn validate(
     let resolved = super::load(&command.config, flags, printer)?;
     let options = resolved.options()?;
     let work = work(command, &resolved, &options, started, printer);
-    super::runtime()?.block_on(work)
+    super::block_on(work)
 }
 
 async fn work(

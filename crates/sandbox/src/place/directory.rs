@@ -63,7 +63,10 @@ impl Owner {
 
 /// Whether a process still runs, and is not a later one with the same number.
 pub(crate) fn is_running(pid: u32, start: u64) -> bool {
-    processes::read(pid).is_some_and(|process| process.start == start && !process.zombie)
+    match processes::read(pid) {
+        Some(process) => process.start == start && !process.zombie,
+        None => processes::is_hidden(pid),
+    }
 }
 
 /// Ticks after boot at which this process started.

@@ -10,6 +10,7 @@ use git2::{
 };
 
 use super::checkout::Start;
+use super::excess;
 use super::headers;
 use super::odb::with_memory_repository;
 use super::prepare::Prepared;
@@ -58,7 +59,7 @@ pub(crate) fn diff_of(
 }
 
 fn lost(place: &str, prepared: &Prepared, error: Cause) -> Error {
-    Error::lost(format!("compare {place} with {}", prepared.start), error)
+    excess::failed(format!("compare {place} with {}", prepared.start), error)
 }
 
 /// The patch that makes what was found at `place` of the start commit. Blocks.

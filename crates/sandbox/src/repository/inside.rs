@@ -19,11 +19,12 @@ use super::apply;
 use super::archive::{self, ArchiveError};
 use super::checkout::Start;
 use super::diff::{WorkspaceDiff, patch_of};
+use super::excess;
 use super::prepare::Prepared;
 use super::snapshot::{Keep, Reader, Snapshot};
 use super::survey::{Survey, Want, survey};
 use super::work;
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::place::{Archive, Archives, Place};
 use crate::shell::Shell;
 
@@ -207,7 +208,7 @@ impl<'a> Inside<'a> {
         let (prepared, start) = (Arc::clone(prepared), Arc::clone(start));
         let (at, private) = (self.place.workdir().to_owned(), self.private.clone());
         let archive = archive.map(SyncIoBridge::new);
-        let lost = move |error: crate::error::Cause| Error::lost(format!("read {at}"), error);
+        let lost = move |error: Cause| excess::failed(format!("read {at}"), error);
         work(move || {
             let reader = Reader::new(&prepared.files, &start.baseline, keep, &private)
                 .map_err(|error| lost(error.into()))?;

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use git2::{ObjectType, Oid};
 
 use super::checkout::Start;
+use super::excess::{self, Excess};
 use super::ignore::Level;
 use super::prepare::{Prepared, Tracked, mode};
 use super::tree::Tree;
@@ -25,6 +27,8 @@ const MAX_OMISSIONS: usize = 1000;
 const MAX_CHANGES: usize = 50_000;
 /// Entries that are looked at.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
+/// How long a comparison may take: rules and names may be so many and so long that their product takes for ever.
+const LIMIT: Duration = Duration::from_mins(1);
 /// Longest `.gitignore` that is read.
 pub(super) const MAX_IGNORE_FILE: u64 = 1 << 20;
 
@@ -78,6 +82,17 @@ pub(super) fn survey<T: Tree>(
     tree: &T,
     want: Want,
 ) -> io::Result<Survey> {
+    survey_until(Instant::now() + LIMIT, prepared, start, tree, want)
+}
+
+/// The same, given up at `until`.
+pub(super) fn survey_until<T: Tree>(
+    until: Instant,
+    prepared: &Prepared,
+    start: &Start,
+    tree: &T,
+    want: Want,
+) -> io::Result<Survey> {
     let mut surveyor = Surveyor {
         files: &prepared.files,
         start,
@@ -86,6 +101,7 @@ pub(super) fn survey<T: Tree>(
         seen: vec![false; prepared.files.len()],
         content: 0,
         entries: 0,
+        until,
         unread: Vec::new(),
         found: Survey::default(),
     };
@@ -104,6 +120,7 @@ struct Surveyor<'a, T> {
     seen: Vec<bool>,
     content: u64,
     entries: usize,
+    until: Instant,
     /// Directories that could not be read, each with its slash.
     unread: Vec<Vec<u8>>,
     found: Survey,
@@ -130,7 +147,9 @@ impl<T: Tree> Surveyor<'_, T> {
                 // It was there a moment ago.
                 Err(error)
                     if error.kind() == io::ErrorKind::NotFound && !directory.path.is_empty() => {}
-                Err(error) if directory.path.is_empty() => return Err(error),
+                Err(error) if directory.path.is_empty() || excess::is_told_by(&error) => {
+                    return Err(error);
+                }
                 Err(error) => {
                     self.omit(&directory.path, format!("it cannot be read: {error}"));
                     self.unread.push([&directory.path, &b"/"[..]].concat());
@@ -151,7 +170,12 @@ impl<T: Tree> Surveyor<'_, T> {
         for name in names {
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
-                return Err(io::Error::other("the workspace has too many files"));
+                return Err(Excess::error("has too many files"));
+            }
+            if Instant::now() >= self.until {
+                return Err(Excess::error(
+                    "takes more than a minute to compare: it has very many files, or a `.gitignore` with very many or long rules",
+                ));
             }
             let path = [prefix.as_slice(), &name].concat();
             if name.eq_ignore_ascii_case(b".git") {

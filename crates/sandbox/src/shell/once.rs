@@ -145,6 +145,7 @@ async fn follow(
     let mut heard = Instant::now();
     let mut reason = None;
     let mut code = None;
+    let mut broken = None;
     loop {
         if input.is_empty() {
             writer = None;
@@ -165,7 +166,11 @@ async fn follow(
                 break;
             }
             read = output.read_buf(&mut buffer) => match read {
-                Ok(0) | Err(_) => break,
+                Ok(0) => break,
+                Err(error) => {
+                    broken = Some(error);
+                    break;
+                }
                 Ok(_) => {
                     heard = Instant::now();
                     capture.push(&buffer);
@@ -212,10 +217,12 @@ async fn follow(
             .ok()
             .and_then(|ended| ended.code),
     };
-    let end = match (reason, code) {
-        (Some(end), _) => end,
-        (None, Some(code)) => End::Exited(code),
-        (None, None) => End::ShellEnded(137),
+    let end = match (reason, code, broken) {
+        (Some(end), ..) => end,
+        (None, Some(code), _) => End::Exited(code),
+        // Nobody knows what became of the program.
+        (None, None, Some(error)) => return Err(Error::lost("hear of a program", error)),
+        (None, None, None) => End::ShellEnded(137),
     };
     Ok(Captured::new(
         capture.finish(),

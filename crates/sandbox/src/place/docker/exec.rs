@@ -150,8 +150,14 @@ pub(super) async fn sweep(
     let directory = Some(String::from("/"));
     let mut exec = run(docker, container, entry, command, directory).await?;
     let until = Instant::now() + START;
-    while let Ok(Some(Ok(_))) = timeout_at(until, channel::next(&mut exec.frames)).await {}
-    Ok(())
+    loop {
+        match timeout_at(until, channel::next(&mut exec.frames)).await {
+            Ok(Some(Ok(_))) => {}
+            Ok(None) => return Ok(()),
+            Ok(Some(Err(error))) => return Err(NotStarted::Said(error.to_string())),
+            Err(_) => return Err(NotStarted::Call(Failure::Late)),
+        }
+    }
 }
 
 /// Gives arguments to a container's shell. Calls for one container come one after the other.

@@ -46,7 +46,7 @@ impl Main {
         );
         self.send(&format!("{{ {clear}; }} >/dev/null 2>&1; echo \"$?\"\n"))
             .await?;
-        if self.line().await? != "0" {
+        if self.line(ANSWER).await? != "0" {
             return Ok(false);
         }
         // What `tar` leaves has to be read, or it would be taken for a program.
@@ -64,7 +64,7 @@ impl Main {
             }
         };
         timeout(UNPACK, sending).await??;
-        Ok(self.line().await? == "0")
+        Ok(self.line(UNPACK).await? == "0")
     }
 
     /// Makes the main process the launched program.
@@ -98,8 +98,8 @@ impl Main {
         timeout(ANSWER, sending).await?
     }
 
-    /// The next line that it says.
-    async fn line(&mut self) -> io::Result<String> {
+    /// The next line that it says, within `limit`.
+    async fn line(&mut self, limit: Duration) -> io::Result<String> {
         let mut said = BytesMut::new();
         let reading = async {
             while !said.ends_with(b"\n") && said.len() < LINE {
@@ -110,6 +110,6 @@ impl Main {
             }
             Ok(String::from_utf8_lossy(&said).trim().to_owned())
         };
-        timeout(UNPACK, reading).await?
+        timeout(limit, reading).await?
     }
 }

@@ -61,15 +61,27 @@ impl Docker {
             let root = self.settings.root.display();
             Error::start(format!("make a private directory in {root}"), error)
         })?;
-        let made = self.make(spec, image, &id, private.clone(), until).await;
+        let mut number = None;
+        let made = self.make(spec, image, &id, private.clone(), until, &mut number);
+        let made = made.await;
         if made.is_err() {
             let _ = removal::remove_tree(&private);
-            if let Err(left) = self.delete(&id, &id.0, Instant::now() + CLEAN).await {
-                self.forsaken.add(&id.0, &id.0);
-                tracing::warn!(container = id.0, error = %left, "a container that failed to start was not removed");
-            }
+            self.take_back(&id, number.as_deref()).await;
         }
         made
+    }
+
+    /// Removes a container that failed to start; `number` is the engine's own identifier, where it told it.
+    async fn take_back(&self, id: &PlaceId, number: Option<&str>) {
+        let known = number.unwrap_or(&id.0);
+        let deleted = self.delete(id, known, Instant::now() + CLEAN).await;
+        if let Err(left) = &deleted {
+            tracing::warn!(container = id.0, error = %left, "a container that failed to start was not removed");
+        }
+        // One whose creation was not answered may still come to be.
+        if deleted.is_err() || number.is_none() {
+            self.forsaken.add(&id.0, known);
+        }
     }
 
     async fn make(
@@ -79,11 +91,13 @@ impl Docker {
         id: &PlaceId,
         private: PathBuf,
         until: Instant,
+        created: &mut Option<String>,
     ) -> Result<Arc<Container>, Error> {
         let workdir = spec.workdir.as_deref().or(image.workdir.as_deref());
         let workdir = workdir.unwrap_or(WORKDIR).to_owned();
         limits::keeps_work(spec, &workdir)?;
         let (plan, number) = self.create(spec, image, id, &workdir, until).await?;
+        *created = Some(number.clone());
         let up = container::bring_up(&self.engine, &id.0, until).await;
         let (main, report) =
             up.map_err(|not_up| not_up.of(self.image_name(spec).unwrap_or(&image.id)))?;

@@ -88,7 +88,7 @@ impl Sweeps {
                 .await
                 .is_err()
             {
-                tracing::debug!(
+                tracing::warn!(
                     container = self.container,
                     root = program.root,
                     "a program whose channel was dropped could not be ended"

@@ -19,7 +19,7 @@ use crate::repository::checkout::Start;
 use crate::repository::diff::entry;
 use crate::repository::prepare::{Prepared, mode, prepare};
 use crate::repository::seal::SealRecord;
-use crate::repository::survey::{Survey, Want, survey};
+use crate::repository::survey::{Survey, Want, survey, survey_until};
 use crate::repository::worktree::Worktree;
 
 const FILES: [(&str, u32, &str); 8] = [
@@ -418,6 +418,17 @@ fn a_stream_without_end_ends_with_an_error() {
         reader.entry(&entry, content)
     });
     assert!(matches!(error, Err(ArchiveError::TooMuch)), "{error:?}");
+}
+
+#[test]
+fn a_comparison_that_takes_too_long_is_given_up_whole() {
+    let ground = Ground::new();
+    let bytes = ground.archive("--format=posix");
+    let snapshot = ground.read(&bytes, Keep::Nothing).unwrap();
+    let now = std::time::Instant::now();
+    let found = survey_until(now, &ground.prepared, &ground.start, &snapshot, Want::Names);
+    let error = found.map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("more than a minute"), "{error}");
 }
 
 #[test]
