@@ -10,7 +10,7 @@ DEMO_SANDBOX ?= auto
 CONFORMANCE := $(or $(PATCHMILL_CONFORMANCE),../shared/conformance)
 REAL ?= ../patchmill-real
 
-.PHONY: demo record-demo images test bench bench-parsers labelled differential hub soak check fmt lint docs deny
+.PHONY: demo record-demo images test bench bench-parsers labelled differential hub sdk-anthropic soak check fmt lint docs deny
 
 # Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo. In containers where
 # `make images` has built the demo's images.
@@ -72,8 +72,17 @@ differential:
 hub: $(PYTHONS)/hub/done
 	$(PYTHONS)/hub/bin/python scripts/check-hub.py
 
+# A vendor's own client on our strict fake of its service, and the bodies of our requests against the client's types.
+sdk-anthropic: $(PYTHONS)/anthropic/done
+	rm -rf target/bodies/anthropic
+	mkdir -p target/bodies/anthropic
+	PATCHMILL_KEEP_BODIES=$(CURDIR)/target/bodies/anthropic $(CARGO) test --locked --quiet --package model --test it anthropic::
+	$(CARGO) build --locked --package testkit --example strict_anthropic
+	$(PYTHONS)/anthropic/bin/python -P scripts/sdk/anthropic.py target/debug/examples/strict_anthropic target/bodies/anthropic
+
 $(PYTHONS)/swebench/done: PACKAGES := swebench==5.0.2
 $(PYTHONS)/hub/done: PACKAGES := huggingface_hub pyarrow
+$(PYTHONS)/anthropic/done: PACKAGES := anthropic==2.14.0
 $(PYTHONS)/%/done:
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)

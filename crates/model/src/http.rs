@@ -25,7 +25,7 @@ use crate::price::Price;
 use crate::provider::Provider;
 use crate::retry::Pace;
 use crate::settings::{Deadlines, RetryPolicy, Settings};
-use crate::wire::Body;
+use crate::wire::{Body, Mark};
 use exchange::Exchange;
 use trouble::{Class, Trouble};
 
@@ -37,6 +37,10 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     /// What follows the last turn of a request.
     const TAIL: &'static [u8];
 
+    /// What the last parts of a request have filled in.
+    fn mark(&self) -> Option<Mark> {
+        None
+    }
     /// Serialises the part of a conversation that never changes.
     fn head(&self, head: &Head) -> Fragment;
     /// Serialises one turn.
@@ -243,7 +247,7 @@ impl<P: Protocol> Tries<'_, P> {
             protocol: &shared.protocol,
             deadlines: &shared.deadlines,
         };
-        let body = Body::new(&self.request, P::TAIL);
+        let body = Body::new(&self.request, P::TAIL, shared.protocol.mark());
         tokio::select! {
             biased;
             () = self.request.cancel.cancelled() => Err(cancelled()),

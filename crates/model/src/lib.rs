@@ -5,6 +5,7 @@
 
 mod acceptable;
 mod address;
+mod anthropic;
 mod canned;
 mod choice;
 mod error;

@@ -10,7 +10,7 @@ use crate::choice::Choice;
 use crate::error::Error;
 use crate::service::Service;
 use crate::settings::Settings;
-use crate::{openai_chat, recorded, script};
+use crate::{anthropic, openai_chat, recorded, script};
 
 /// A model that is ready to be asked, shared by all attempts of a run.
 pub trait Provider: Send + Sync {
@@ -42,6 +42,7 @@ pub fn open(
     Ok(match choice {
         Choice::Served { service, model } => match service {
             Service::OpenAi => Arc::new(openai_chat::open(choice, model, settings, client()?)?),
+            Service::Anthropic => Arc::new(anthropic::open(choice, model, settings, client()?)?),
         },
         Choice::Script { path } => Arc::new(Files::open(choice, path, script::KIND)?),
         Choice::Replay { path } => Arc::new(Files::open(choice, path, recorded::KIND)?),

@@ -5,6 +5,8 @@
 pub enum Service {
     /// Chat completions: OpenAI's, and all that speak them.
     OpenAi,
+    /// Messages: Anthropic's, and all that speak them.
+    Anthropic,
 }
 
 /// How a request carries the key.
@@ -12,16 +14,19 @@ pub enum Service {
 pub(crate) enum Auth {
     /// `Authorization: Bearer KEY`.
     Bearer,
+    /// A header of this name, in lower case, that holds nothing but the key.
+    Header(&'static str),
 }
 
 impl Service {
     /// Every one, in the order of help texts.
-    pub const ALL: &[Self] = &[Self::OpenAi];
+    pub const ALL: &[Self] = &[Self::OpenAi, Self::Anthropic];
 
     /// What stands before the model's name: `openai` in `openai:NAME`.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
         }
     }
 
@@ -35,6 +40,7 @@ impl Service {
     pub const fn key_variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_API_KEY",
+            Self::Anthropic => "ANTHROPIC_API_KEY",
         }
     }
 
@@ -42,6 +48,7 @@ impl Service {
     pub const fn base_url_variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_BASE_URL",
+            Self::Anthropic => "ANTHROPIC_BASE_URL",
         }
     }
 
@@ -49,12 +56,26 @@ impl Service {
     pub(crate) const fn base_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",
+            Self::Anthropic => "https://api.anthropic.com",
         }
     }
 
+    /// The makers of Anthropic's server name a second way, `Authorization: Bearer`, and take the first where both come.
     pub(crate) const fn auth(self) -> Auth {
         match self {
             Self::OpenAi => Auth::Bearer,
+            Self::Anthropic => Auth::Header("x-api-key"),
+        }
+    }
+
+    /// Headers that every request has; those of the user win.
+    ///
+    /// Anthropic's version of 2026-10-21 only takes parameters away (temperature among them), and servers that imitate theirs know the first
+    /// version alone: <https://platform.claude.com/docs/en/api/versioning>.
+    pub(crate) const fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::OpenAi => &[],
+            Self::Anthropic => &[("anthropic-version", "2023-06-01")],
         }
     }
 }

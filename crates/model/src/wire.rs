@@ -27,43 +27,90 @@ pub(crate) fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
     }
 }
 
+/// What the last fragments of a request have beyond their own bytes. They have a hole for it, so that it moves on without another encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// What is filled in.
+    pub(crate) text: &'static [u8],
+    /// The ending before which it stands; a fragment that ends in another way has no hole.
+    pub(crate) ending: &'static [u8],
+    /// How many of the last fragments have it, the head among them.
+    pub(crate) fragments: usize,
+}
+
 /// A request's bytes: head, turns, tail. Cloning it copies no content.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     head: Bytes,
     turns: Arc<Vec<Fragment>>,
     tail: Bytes,
+    mark: Option<Mark>,
 }
 
 impl Body {
-    pub(crate) fn new(request: &Request, tail: &'static [u8]) -> Self {
+    pub(crate) fn new(request: &Request, tail: &'static [u8], mark: Option<Mark>) -> Self {
         Self {
             head: request.head.bytes.clone(),
             turns: Arc::clone(&request.turns),
             tail: Bytes::from_static(tail),
+            mark,
         }
     }
 
     /// Exact length in bytes.
     pub(crate) fn len(&self) -> usize {
         let turns: usize = self.turns.iter().map(|turn| turn.bytes.len()).sum();
-        self.head.len() + turns + self.tail.len()
+        let fragments = self.turns.len() + 1;
+        let late = self.mark.map_or(0, |mark| mark.fragments);
+        let marks: usize = (fragments.saturating_sub(late)..fragments)
+            .filter_map(|position| self.mark_of(position))
+            .map(|mark| mark.text.len())
+            .sum();
+        self.head.len() + turns + self.tail.len() + marks
     }
 
-    /// The parts in order. Nothing is copied: each is a reference-counted slice.
-    fn part(&self, position: usize) -> Option<Bytes> {
+    /// A part: the head, a turn, the tail.
+    fn part(&self, position: usize) -> Option<&Bytes> {
         match position.checked_sub(1) {
-            None => Some(self.head.clone()),
-            Some(turn) if turn < self.turns.len() => Some(self.turns[turn].bytes.clone()),
-            Some(turn) if turn == self.turns.len() => Some(self.tail.clone()),
+            None => Some(&self.head),
+            Some(turn) if turn < self.turns.len() => Some(&self.turns[turn].bytes),
+            Some(turn) if turn == self.turns.len() => Some(&self.tail),
             Some(_) => None,
         }
     }
 
+    /// What is filled into a part, where it is one of the last fragments and has a hole.
+    fn mark_of(&self, position: usize) -> Option<Mark> {
+        let fragments = self.turns.len() + 1;
+        let is_late = |mark: &Mark| position < fragments && position + mark.fragments >= fragments;
+        let mark = self.mark.filter(is_late)?;
+        let has_hole = self.part(position)?.ends_with(mark.ending);
+        has_hole.then_some(mark)
+    }
+
+    /// The bytes of a part in order. Nothing is copied: each is a reference-counted slice.
+    fn pieces(&self, position: usize) -> Option<[Bytes; 3]> {
+        let part = self.part(position)?;
+        Some(match self.mark_of(position) {
+            Some(mark) => {
+                let hole = part.len() - mark.ending.len();
+                let text = Bytes::from_static(mark.text);
+                [part.slice(..hole), text, part.slice(hole..)]
+            }
+            None => [part.clone(), Bytes::new(), Bytes::new()],
+        })
+    }
+
+    /// All of them, empty ones left out.
+    fn all(self) -> impl Iterator<Item = Bytes> {
+        let pieces = (0..).map_while(move |position| self.pieces(position));
+        pieces.flatten().filter(|piece| !piece.is_empty())
+    }
+
     /// The body for the HTTP client, which must be told [`Body::len`] as its content length, else it sends chunks.
     pub(crate) fn stream(self) -> reqwest::Body {
-        let parts = (0..).map_while(move |position| self.part(position));
-        reqwest::Body::wrap_stream(stream::iter(parts.map(Ok::<_, std::convert::Infallible>)))
+        let pieces = self.all().map(Ok::<_, std::convert::Infallible>);
+        reqwest::Body::wrap_stream(stream::iter(pieces))
     }
 }
 
@@ -71,18 +118,44 @@ impl Body {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_body_is_its_parts() {
-        let request = Request {
+    fn request(turns: &[&str]) -> Request {
+        let turns: Vec<Fragment> = turns.iter().map(|turn| fragment((*turn).into())).collect();
+        Request {
             head: fragment(b"head".to_vec()),
-            turns: vec![fragment(b"one".to_vec()), fragment(b"two".to_vec())].into(),
+            turns: turns.into(),
             index: 0,
             time_left: None,
             cancel: tokio_util::sync::CancellationToken::new(),
             waits: agent::ports::Waits::default(),
+        }
+    }
+
+    #[test]
+    fn marks_fill_the_holes_of_the_last_fragments() {
+        let mark = Mark {
+            text: b"!",
+            ending: b">",
+            fragments: 2,
         };
-        let body = Body::new(&request, b"]}");
-        let parts: Vec<Bytes> = (0..).map_while(|position| body.part(position)).collect();
+        for (turns, wanted) in [
+            (&[][..], "head]}"),
+            (&["<a>"], "head<a!>]}"),
+            (&["<a>", "<b>"], "head<a!><b!>]}"),
+            (&["<a>", "<b>", "c"], "head<a><b!>c]}"),
+            (&["<a>", "<b>", "<c>", "<d>"], "head<a><b><c!><d!>]}"),
+        ] {
+            let body = Body::new(&request(turns), b"]}", Some(mark));
+            assert_eq!(body.len(), wanted.len(), "{wanted}");
+            let sent = body.all().collect::<Vec<_>>().concat();
+            assert_eq!(String::from_utf8(sent).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_body_is_its_parts() {
+        let request = request(&["one", "two"]);
+        let body = Body::new(&request, b"]}", None);
+        let parts: Vec<Bytes> = body.clone().all().collect();
         assert_eq!(parts.concat(), b"headonetwo]}");
         assert_eq!(body.len(), 12);
         assert_eq!(request.head.tokens, 1);

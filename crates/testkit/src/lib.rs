@@ -1,7 +1,7 @@
 //! Fakes that speak wires, for tests only.
 //!
 //! [`FakeServer`] is an HTTP server that misbehaves as told; [`StrictChat`] is a chat-completions server that refuses what
-//! the real service refuses and answers from a script. [`docker_image`] names real container images and builds them where needed;
+//! the real service refuses and answers from a script, [`StrictAnthropic`] the same for Anthropic's messages. [`docker_image`] names real container images and builds them where needed;
 //! [`PrivateEngine`] is a real engine of a test's own, to be killed and started again, [`Registry`] a real registry of images. [`conformance`] finds real files of other tools.
 #![expect(
     clippy::expect_used,
@@ -16,12 +16,14 @@ mod containers;
 mod engine;
 pub mod hub;
 mod images;
+mod kept;
 mod permitted;
 mod podman;
 mod registry;
 mod requirement;
 mod server;
 mod strict;
+pub mod strict_anthropic;
 pub mod strict_chat;
 
 pub use answer::Answer;
@@ -35,4 +37,5 @@ pub use podman::podman_image;
 pub use registry::{Registry, too_many_requests};
 pub use requirement::missing;
 pub use server::{Captured, FakeServer, refused_url};
+pub use strict_anthropic::StrictAnthropic;
 pub use strict_chat::{Said, StrictChat};

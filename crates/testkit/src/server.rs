@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::answer::{Answer, Step};
+use crate::kept;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
@@ -172,6 +173,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stopped: oneshot:
 async fn converse(mut stream: TcpStream, shared: Arc<Shared>, connection: usize) {
     let mut buffer = Vec::new();
     while let Ok(Some(captured)) = read_request(&mut stream, &mut buffer, connection).await {
+        kept::keep(&captured);
         let answer = (shared.handler)(&captured);
         shared
             .captured

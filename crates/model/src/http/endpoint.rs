@@ -48,14 +48,22 @@ impl Endpoint {
         if settings.stream {
             headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         }
+        for (name, value) in service.headers() {
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+        }
         let mut secrets = Vec::new();
         if let Some(key) = &settings.api_key {
+            let key = key.expose_secret();
             let (name, value) = match service.auth() {
-                Auth::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
+                Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+                Auth::Header(name) => (HeaderName::from_static(name), key.to_owned()),
             };
             headers.insert(name, sensitive("api_key", &value)?);
-            secrets.push(key.clone());
         }
+        secrets.extend(settings.api_key.clone());
         for (name, value) in &settings.headers {
             let parsed: HeaderName = name.parse().map_err(|_| Error::Setting {
                 field: "headers",
@@ -150,12 +158,19 @@ fn join(base: &str, path: &str) -> Result<Url, Error> {
         return Err(problem("not an http or https address".to_owned()));
     }
     let own = url.path().trim_end_matches('/');
-    if !own.ends_with(path) {
-        let joined = format!("{own}{path}");
-        url.set_path(&joined);
-    }
+    let joined = format!("{own}{}", without_repetition(own, path));
+    url.set_path(&joined);
     url.set_fragment(None);
     Ok(url)
+}
+
+/// What of `path` is left to add to an address that ends with its beginning, as `/v1` and `/v1/messages` do.
+fn without_repetition<'a>(own: &str, path: &'a str) -> &'a str {
+    let ends = path.match_indices('/').map(|(place, _)| place);
+    let ends = ends.chain([path.len()]).rev();
+    ends.map(|end| path.split_at(end))
+        .find(|(start, _)| own.ends_with(start))
+        .map_or(path, |(_, rest)| rest)
 }
 
 /// Host, port and path: no user, password or query, which may be secret.
@@ -181,6 +196,21 @@ fn sensitive(field: &'static str, value: &str) -> Result<HeaderValue, Error> {
 mod tests {
     use super::*;
     use crate::http::trouble::excerpt;
+
+    #[test]
+    fn what_an_address_and_a_path_share_stands_once() {
+        for (own, wanted) in [
+            ("", "/v1/messages"),
+            ("/v1", "/v1/messages"),
+            ("/proxy", "/proxy/v1/messages"),
+            ("/proxy/v1", "/proxy/v1/messages"),
+            ("/v1/messages", "/v1/messages"),
+            ("/av1", "/av1/v1/messages"),
+        ] {
+            let joined = format!("{own}{}", without_repetition(own, "/v1/messages"));
+            assert_eq!(joined, wanted);
+        }
+    }
 
     fn endpoint(base: &str) -> Result<Endpoint, Error> {
         let settings = Settings {

@@ -138,7 +138,10 @@ impl ServerError {
         };
         let detail = || value.get("detail").map(Value::to_string);
         Self {
-            code: text("code"),
+            code: text("code").or_else(|| {
+                let detail = error.pointer("/details/error_code");
+                detail.and_then(Value::as_str).map(str::to_owned)
+            }),
             kind: text("type").or_else(|| text("status")),
             parameter: text("param"),
             moderated: error.pointer("/metadata/reasons").is_some(),
@@ -170,8 +173,55 @@ impl ServerError {
             return Class::Refused;
         }
         let own = || self.code.as_ref().and_then(|code| code.parse().ok());
-        by_status(status.filter(|status| *status >= 300).or_else(own))
+        let in_place_of_one = || self.kind.as_deref().and_then(status_of);
+        let status = status.filter(|status| *status >= 300);
+        match by_status(status.or_else(own).or_else(in_place_of_one)) {
+            Class::BadRequest if is_sentence_of_overflow(&self.message) => Class::Overflow,
+            class => class,
+        }
     }
+}
+
+/// The status that Anthropic's types of errors have when they come as one: inside a stream there is none.
+/// Source: <https://platform.claude.com/docs/en/api/errors>.
+fn status_of(kind: &str) -> Option<u16> {
+    Some(match kind {
+        "invalid_request_error" => 400,
+        "not_found_error" => 404,
+        "request_too_large" => 413,
+        "timeout_error" => 504,
+        _ => return None,
+    })
+}
+
+/// Whole messages, numbers apart, by which Anthropic says that a prompt does not fit: it has no code for that. Nothing but numbers has a place
+/// in them, so none can hold what a model wrote.
+const OVERFLOWS: [&[&str]; 2] = [
+    &["prompt is too long: ", " tokens > ", " maximum"],
+    &[
+        "input length and `max_tokens` exceed context limit: ",
+        " + ",
+        " > ",
+        ", decrease input length or `max_tokens` and try again",
+    ],
+];
+
+fn is_sentence_of_overflow(message: &str) -> bool {
+    OVERFLOWS
+        .iter()
+        .any(|sentence| is_sentence(sentence, message))
+}
+
+/// Whether a text is these words with a number between each and the next.
+fn is_sentence(words: &[&str], text: &str) -> bool {
+    let Some(rest) = words.first().and_then(|word| text.strip_prefix(word)) else {
+        return false;
+    };
+    let rest = words.iter().skip(1).try_fold(rest, |rest, word| {
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        (after.len() < rest.len()).then(|| after.strip_prefix(word))?
+    });
+    rest == Some("")
 }
 
 /// Codes that mean the same wherever they appear.
@@ -182,8 +232,13 @@ fn by_code(code: &str) -> Option<Class> {
         | "exceed_context_size_error"
         | "context_window_exceeded"
         | "model_context_window_exceeded" => Class::Overflow,
-        // OpenAI; Anthropic; DeepSeek; Moonshot.
+        // OpenAI; Anthropic, whose limits on spending come as bad requests; DeepSeek; Moonshot.
         "insufficient_quota"
+        | "contract_spend_limit_reached"
+        | "enforced_spend_limit_reached"
+        | "linked_organization_spend_limit_reached"
+        | "linked_organization_billing_unavailable"
+        | "organization_on_hold"
         | "billing_hard_limit_reached"
         | "billing_not_active"
         | "billing_error"
@@ -325,6 +380,52 @@ mod tests {
             class(500, &json!({"detail": "rate limit"})),
             Class::Unavailable
         );
+        for text in [
+            "prompt is too long: many tokens > 200000 maximum",
+            "prompt is too long: 1 tokens > 2 maximum, says the model",
+            "the file says: prompt is too long: 1 tokens > 2 maximum",
+            "prompt is too long: ",
+        ] {
+            let body = json!({"error": {"type": "invalid_request_error", "message": text}});
+            assert_eq!(class(400, &body), Class::BadRequest, "{text}");
+        }
+    }
+
+    #[test]
+    fn sentences_with_room_for_numbers_alone_are_codes() {
+        for text in [
+            "prompt is too long: 205668 tokens > 200000 maximum",
+            "input length and `max_tokens` exceed context limit: 195102 + 8192 > 200000, decrease input length or `max_tokens` and try again",
+        ] {
+            let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": text}});
+            assert_eq!(class(400, &body), Class::Overflow, "{text}");
+            assert_eq!(class(500, &body), Class::Unavailable, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_inside_a_stream_are_classified_by_their_type() {
+        for (kind, wanted) in [
+            ("invalid_request_error", Class::BadRequest),
+            ("not_found_error", Class::BadRequest),
+            ("request_too_large", Class::Overflow),
+            ("timeout_error", Class::Unavailable),
+            ("authentication_error", Class::Auth),
+            ("billing_error", Class::Billing),
+            ("rate_limit_error", Class::RateLimited),
+            ("overloaded_error", Class::Unavailable),
+            ("api_error", Class::Unavailable),
+            ("something_new", Class::Unavailable),
+        ] {
+            let error = json!({"type": "error", "error": {"type": kind, "message": "m"}});
+            let error = serde_json::value::to_raw_value(&error).unwrap();
+            assert_eq!(Trouble::reported(&error).class, wanted, "{kind}");
+        }
+        let limit = json!({"error": {"type": "invalid_request_error", "message": "m", "details": {"error_code": "enforced_spend_limit_reached"}}});
+        assert_eq!(class(400, &limit), Class::Billing);
+        let unknown =
+            json!({"error": {"type": "rate_limit_error", "details": {"error_code": "x"}}});
+        assert_eq!(class(429, &unknown), Class::RateLimited);
     }
 
     #[test]

@@ -28,7 +28,11 @@ pub(crate) fn settings(base_url: String) -> Settings {
 }
 
 pub(crate) fn provider(settings: &Settings) -> Arc<dyn Provider> {
-    let choice = Choice::parse("openai:test-model").unwrap();
+    provider_of("openai:test-model", settings)
+}
+
+pub(crate) fn provider_of(model: &str, settings: &Settings) -> Arc<dyn Provider> {
+    let choice = Choice::parse(model).unwrap();
     let client = model::client(Duration::from_secs(5)).unwrap();
     model::open(&choice, settings, || Ok(client)).unwrap()
 }
