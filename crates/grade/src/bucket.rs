@@ -13,6 +13,7 @@ pub fn of(verdict: &Verdict) -> Bucket {
         PatchApplication::Applied
         | PatchApplication::AppliedWith3way
         | PatchApplication::AppliedWithFuzz
+        | PatchApplication::AlreadyApplied
         | PatchApplication::Empty => {}
     }
     if verdict.timed_out {

@@ -159,6 +159,9 @@ fn doubts(
     results: &Results<'_>,
 ) -> Vec<String> {
     let mut doubts = Vec::new();
+    if verdict.application == PatchApplication::AlreadyApplied {
+        doubts.push("what the patch does was there already".to_owned());
+    }
     let mut expected = spec.fail_to_pass.iter().chain(&spec.pass_to_pass);
     let both = expected.find(|test| results.is_both(test));
     if let Some(test) = both.filter(|_| spec.criterion != Criterion::R2eGym) {

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use grade::{Evidence, TestPaths};
+use grade::Evidence;
+use sandbox::repository::Staging;
 use sandbox::{Captured, End, Kept, RunOptions, Sandbox};
 use schema::FailureKind;
 use schema::grading::{GradingSpec, PatchApplication, Profile, Verdict};
@@ -203,20 +204,10 @@ impl Grading<'_> {
         patch: &[u8],
         spec: &GradingSpec,
     ) -> Result<Option<Judged>, Failure> {
-        let paths = grade::test_paths(&self.entry.row.answer).map_err(|error| Failure {
-            kind: FailureKind::Check,
-            message: format!("the row's test patch cannot be read: {}", chain(&error)),
-        })?;
-        let patch = without_tests(patch, &paths);
-        let application = if patch.is_empty() {
-            PatchApplication::Empty
-        } else {
-            sandbox.apply(&patch).await?
-        };
+        let application = self.stage(sandbox, patch).await?;
         if application == PatchApplication::Rejected {
             return self.verdict(application, None).map(|it| Some(it.into()));
         }
-        self.apply_tests(sandbox).await?;
         let nonce = nonce().map_err(|error| Failure {
             kind: FailureKind::Internal,
             message: format!("no random bytes: {error}"),
@@ -255,19 +246,35 @@ impl Grading<'_> {
         }
     }
 
-    async fn apply_tests(&self, sandbox: &Sandbox) -> Result<(), Failure> {
-        let Some(tests) = &self.spec.test_patch else {
-            return Ok(());
+    /// Puts the patch on the workspace, and the tests in their own state after it.
+    async fn stage(&self, sandbox: &Sandbox, patch: &[u8]) -> Result<PatchApplication, Failure> {
+        let check = |message| Failure {
+            kind: FailureKind::Check,
+            message,
         };
-        match sandbox.apply(tests.as_bytes()).await? {
-            PatchApplication::Rejected => Err(Failure {
-                kind: FailureKind::Check,
-                message: "the row's test patch does not apply".to_owned(),
-            }),
-            PatchApplication::Applied
-            | PatchApplication::AppliedWith3way
-            | PatchApplication::AppliedWithFuzz
-            | PatchApplication::Empty => Ok(()),
+        let paths = grade::test_paths(&self.entry.row.answer).map_err(|error| {
+            check(format!(
+                "the row's test patch cannot be read: {}",
+                chain(&error)
+            ))
+        })?;
+        let staging = Staging {
+            patch: patch.to_vec(),
+            harness: self.spec.harness,
+            restored: paths.restore.into_iter().collect(),
+            removed: paths.remove.into_iter().collect(),
+            test_patch: self
+                .spec
+                .test_patch
+                .as_ref()
+                .map(|tests| tests.clone().into_bytes()),
+        };
+        let staged = sandbox.stage(staging).await?;
+        match staged.tests {
+            Some(PatchApplication::Rejected) => {
+                Err(check("the row's test patch does not apply".to_owned()))
+            }
+            Some(_) | None => Ok(staged.patch),
         }
     }
 
@@ -363,25 +370,6 @@ fn ungradable(error: &grade::SpecError) -> Traced {
     }
 }
 
-/// `patch` without its changes to the files that the test patch is about: those are the grader's.
-///
-/// A patch that cannot be read is left as it is: applying it will say what is wrong.
-fn without_tests(patch: &[u8], paths: &TestPaths) -> Vec<u8> {
-    let Ok(parsed) = patch::parse(patch) else {
-        return patch.to_vec();
-    };
-    let theirs = |path: Option<&patch::PatchPath>| {
-        path.is_some_and(|path| paths.restore.contains(path) || paths.remove.contains(path))
-    };
-    let mut kept = Vec::new();
-    for file in &parsed.files {
-        if !theirs(file.old_path()) && !theirs(file.new_path()) {
-            kept.extend_from_slice(patch.get(file.range.clone()).unwrap_or_default());
-        }
-    }
-    kept
-}
-
 /// 96 random bits as text: what the tests would have to guess to forge a mark.
 fn nonce() -> io::Result<String> {
     let mut bytes = [0; 12];
@@ -392,23 +380,6 @@ fn nonce() -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const PATCH: &[u8] = b"diff --git a/lib.py b/lib.py\n--- a/lib.py\n+++ b/lib.py\n@@ -1 +1 @@\n-a\n+b\n\
-        diff --git a/check.py b/check.py\nnew file mode 100644\n--- /dev/null\n+++ b/check.py\n@@ -0,0 +1 @@\n+x\n";
-
-    #[test]
-    fn changes_to_the_graders_files_are_left_out() {
-        let mut paths = TestPaths::default();
-        assert_eq!(without_tests(PATCH, &paths), PATCH);
-        paths.remove.insert(patch::PatchPath::new("check.py"));
-        let kept = without_tests(PATCH, &paths);
-        let text = String::from_utf8(kept).unwrap();
-        assert!(
-            text.contains("lib.py") && !text.contains("check.py"),
-            "{text}"
-        );
-        assert_eq!(without_tests(b"nonsense", &paths), b"nonsense");
-    }
 
     #[test]
     fn nonces_differ() {

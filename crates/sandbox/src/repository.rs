@@ -5,11 +5,13 @@ pub(crate) mod archive;
 mod base;
 mod baseline;
 mod bundle;
+mod chain;
 mod change;
 mod checkout;
 mod diff;
 mod excess;
 mod fuzzy;
+mod git_program;
 mod headers;
 mod history;
 mod ignore;
@@ -31,6 +33,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::Error;
 
+pub use apply::{Staged, Staging};
 pub use change::StartChange;
 pub use diff::{Omission, WorkspaceDiff};
 pub use inside::{Fallback, ImageRepositories, Origin};
@@ -40,7 +43,7 @@ pub use seal::{BaseCommit, ImageState, LeftOut, SealRecord};
 pub use source::Source;
 pub use unpacked::Unpacked;
 
-pub(crate) use apply::apply;
+pub(crate) use apply::stage;
 pub(crate) use checkout::{Start, checkout};
 pub(crate) use diff::{diff, diff_of};
 pub(crate) use inside::{Inside, Packer, Started, start};

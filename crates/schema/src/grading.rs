@@ -227,6 +227,8 @@ pub enum PatchApplication {
     AppliedWithFuzz,
     /// It did not apply.
     Rejected,
+    /// Part of it, or all, was there already, and then all of it is: generation 5 of the official harness takes that, generation 4 does not.
+    AlreadyApplied,
     /// There was nothing to apply.
     Empty,
 }

@@ -32,6 +32,7 @@ mod machine;
 mod offline;
 mod one_off;
 mod panics;
+mod placed;
 mod podman;
 mod predictions;
 mod profiles;

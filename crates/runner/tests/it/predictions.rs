@@ -73,7 +73,8 @@ fn every_odd_patch_is_named_and_ends_in_a_bucket() {
         Some("empty_patch"),
         Some("empty_patch"),
         Some("patch_rejected"),
-        Some("patch_rejected"),
+        // Turned round, it is there already.
+        Some("unresolved"),
         Some("patch_rejected"),
         Some("resolved"),
         Some("resolved"),
@@ -90,7 +91,7 @@ fn every_odd_patch_is_named_and_ends_in_a_bucket() {
     };
     assert_eq!(summary["resolved_ids"], json!(ids(&[0, 6, 7, 8])));
     assert_eq!(summary["empty_patch_ids"], json!(ids(&[1, 2])));
-    assert_eq!(summary["error_ids"], json!(ids(&[3, 4, 5])));
+    assert_eq!(summary["error_ids"], json!(ids(&[3, 5])));
     assert_eq!(summary["incomplete_ids"], json!(ids(&[9])));
     assert_eq!(summary["total_instances"], 10);
     assert_eq!(summary["submitted_instances"], 9);
@@ -98,7 +99,8 @@ fn every_odd_patch_is_named_and_ends_in_a_bucket() {
     for (index, bucket) in expected.iter().enumerate() {
         let graded = format!("instances/{}/s1-a1/grade-1", fixture.id(index));
         let there = fixture.file(&graded).join("report.json").exists();
-        assert_eq!(there, *bucket == Some("resolved"), "{bucket:?}");
+        let judged = matches!(bucket, Some("resolved" | "unresolved"));
+        assert_eq!(there, judged, "{bucket:?}");
     }
     fixture.assert_clean();
 }

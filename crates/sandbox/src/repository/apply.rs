@@ -1,42 +1,59 @@
-//! Putting a patch on the workspace for grading: as it is, else by three-way merge, else with fuzz.
+//! Putting a patch, and the tests that judge it, on a workspace.
 
 use std::path::Path;
 
-use git2::{Delta, ErrorClass, Index, Oid, Repository};
-use patch::FilePatch;
-use schema::grading::PatchApplication;
+use git2::{Delta, Index, Oid, Repository};
+use patch::PatchPath;
+use schema::grading::{Harness, PatchApplication};
 
-use super::checkout::{Start, honest};
-use super::diff::{apply_in_memory, entry, read, write_trees};
-use super::fuzzy::{fuzzy, paths};
-use super::odb::with_memory_repository;
+use super::chain::{Refusal, try_all};
+use super::checkout::Start;
+use super::diff::write_trees;
+use super::git_program::borrowing;
 use super::prepare::{Prepared, mode};
 use super::survey::{Survey, Want, survey};
 use super::worktree::{Worktree, as_path};
 use crate::error::{Cause, Error};
 
-/// Applies a patch to a workspace on the host. Either all of it is there afterwards or nothing has changed. Blocks.
-pub(crate) fn apply(
+/// A patch that is to be graded, and what goes on after it.
+#[derive(Debug, Clone, Default)]
+pub struct Staging {
+    /// The patch.
+    pub patch: Vec<u8>,
+    /// Generation of the official harness whose ways are tried.
+    pub harness: Harness,
+    /// Paths that are as they were before the patch, whatever it did to them.
+    pub restored: Vec<PatchPath>,
+    /// Paths at which nothing is left, whoever put it there.
+    pub removed: Vec<PatchPath>,
+    /// The change to the tests; `None` where nobody asks for one.
+    pub test_patch: Option<Vec<u8>>,
+}
+
+/// What became of a [`Staging`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Staged {
+    /// Of the patch. One that was rejected has changed nothing, and no test was touched then.
+    pub patch: PatchApplication,
+    /// Of the change to the tests, where there is one; where it was rejected, nothing was changed.
+    pub tests: Option<PatchApplication>,
+}
+
+/// Stages a patch on a workspace of the host. Either all of it is there afterwards or nothing has changed. Blocks.
+pub(crate) fn stage(
     prepared: &Prepared,
     start: &Start,
     workdir: &Path,
     private: &Path,
-    patch: &[u8],
-) -> Result<PatchApplication, Error> {
-    let Some(patch) = whole(patch) else {
-        return Ok(PatchApplication::Empty);
-    };
+    staging: &Staging,
+) -> Result<Staged, Error> {
     let lost = |error: Cause| Error::lost(format!("apply a patch in {}", workdir.display()), error);
     let tree = Worktree::open(workdir).map_err(|error| lost(error.into()))?;
     let found =
         survey(prepared, start, &tree, Want::Contents).map_err(|error| lost(error.into()))?;
-    match plan(prepared, found, &patch, private).map_err(lost)? {
-        None => Ok(PatchApplication::Rejected),
-        Some((application, steps)) => {
-            install(&tree, steps).map_err(|error| lost(error.into()))?;
-            Ok(application)
-        }
-    }
+    let (staged, steps) = plan(prepared, found, staging, private).map_err(lost)?;
+    install(&tree, steps).map_err(|error| lost(error.into()))?;
+    Ok(staged)
 }
 
 /// The patch with the last newline that it may lack; `None` when there is nothing in it.
@@ -51,136 +68,87 @@ pub(super) fn whole(patch: &[u8]) -> Option<Vec<u8>> {
     Some(patch)
 }
 
-/// How the patch is applied to what was found, and what that does to which file; `None` when it does not apply. An error is that it could not be
-/// tried, which says nothing of the patch. Blocks.
+/// How a patch is staged on what was found, and what that does to which file. An error is that it could not be tried, which says nothing of the patch.
+/// Blocks.
 pub(super) fn plan(
     prepared: &Prepared,
     found: Survey,
-    patch: &[u8],
+    staging: &Staging,
     private: &Path,
-) -> Result<Option<(PatchApplication, Vec<Step>)>, Cause> {
-    with_memory_repository(&[&prepared.objects_directory()], |repository| {
-        let mut omissions = found.omissions;
-        let (_, now) = write_trees(repository, prepared, found.changes, &mut omissions)?;
-        match try_all(repository, now, patch, private) {
-            Ok((application, new)) => Ok(Ok(Some((application, steps(repository, now, new)?)))),
-            Err(Refusal::DoesNotApply) => Ok(Ok(None)),
-            Err(Refusal::NotTried(cause)) => Ok(Err(cause)),
-        }
-    })?
-}
-
-/// Why a patch is not on a tree.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    /// It does not fit: that is the patch's fault.
-    DoesNotApply,
-    /// What tries it could not work.
-    NotTried(Cause),
-}
-
-impl From<Cause> for Refusal {
-    /// Trouble with files is the machine's; whatever else stops us lies in the patch.
-    fn from(cause: Cause) -> Self {
-        let machine = cause.is::<std::io::Error>()
-            || cause.downcast_ref::<git2::Error>().is_some_and(|error| {
-                matches!(error.class(), ErrorClass::Os | ErrorClass::Filesystem)
-            });
-        if machine {
-            Self::NotTried(cause)
-        } else {
-            Self::DoesNotApply
-        }
+) -> Result<(Staged, Vec<Step>), Cause> {
+    let scratch = tempfile::tempdir_in(private)?;
+    let repository = borrowing(scratch.path(), &[prepared.objects_directory()])?;
+    let mut omissions = found.omissions;
+    let (_, now) = write_trees(&repository, prepared, found.changes, &mut omissions)?;
+    let (patch, patched) = tried(&repository, now, &staging.patch, staging.harness)?;
+    let mut staged = Staged { patch, tests: None };
+    if patch == PatchApplication::Rejected {
+        return Ok((staged, Vec::new()));
     }
+    let mut new = with_tests_restored(&repository, now, patched, staging)?;
+    if let Some(test_patch) = &staging.test_patch {
+        // By whom the patch came is no matter here: what the row's own tests are is not a question of generations.
+        let (application, tested) = tried(&repository, new, test_patch, Harness::V5)?;
+        staged.tests = Some(application);
+        if application == PatchApplication::Rejected {
+            return Ok((staged, Vec::new()));
+        }
+        new = tested;
+    }
+    Ok((staged, steps(&repository, now, new)?))
 }
 
-/// The first way that works, with the tree that it gives.
-pub(super) fn try_all(
+fn tried(
     repository: &Repository,
     now: Oid,
     patch: &[u8],
-    private: &Path,
-) -> Result<(PatchApplication, Oid), Refusal> {
-    if leads_through_link(repository, now, patch)? {
-        return Err(Refusal::DoesNotApply);
-    }
-    if let Ok(new) = apply_in_memory(repository, now, patch) {
-        return Ok((PatchApplication::Applied, new));
-    }
-    if let Ok(new) = merge(repository, now, patch) {
-        return Ok((PatchApplication::AppliedWith3way, new));
-    }
-    let new = fuzzy(repository, now, patch, private)?;
-    Ok((PatchApplication::AppliedWithFuzz, new))
-}
-
-/// Whether the patch has a path that leads out of the tree, or below a symbolic link that it does not take away itself: git refuses such a patch too.
-pub(super) fn leads_through_link(
-    repository: &Repository,
-    now: Oid,
-    patch: &[u8],
-) -> Result<bool, Cause> {
-    let mut index = Index::new()?;
-    index.read_tree(&repository.find_tree(now)?)?;
-    // What cannot be read is left to `patch`, which knows names by their header lines.
-    let Ok(parsed) = patch::parse(patch) else {
-        return Ok(paths(patch).iter().any(|path| below_link(&index, path)));
+    harness: Harness,
+) -> Result<(PatchApplication, Oid), Cause> {
+    let Some(patch) = whole(patch) else {
+        return Ok((PatchApplication::Empty, now));
     };
-    for file in &parsed.files {
-        if let Some(path) = file.old_path().filter(|_| file.new_path().is_none()) {
-            let _ = index.remove(&as_path(path.as_bytes()), 0);
-        }
+    match try_all(repository, now, &patch, harness) {
+        Ok(done) => Ok(done),
+        Err(Refusal::DoesNotApply) => Ok((PatchApplication::Rejected, now)),
+        Err(Refusal::NotTried(cause)) => Err(cause),
     }
-    Ok(parsed
-        .files
-        .iter()
-        .filter_map(FilePatch::new_path)
-        .any(|path| honest(path.as_bytes()).is_err() || below_link(&index, path.as_bytes())))
 }
 
-fn below_link(index: &Index, path: &[u8]) -> bool {
-    memchr::memchr_iter(b'/', path).any(|slash| {
-        index
-            .get_path(&as_path(&path[..slash]), 0)
-            .is_some_and(|entry| entry.mode == mode::LINK)
-    })
-}
-
-/// Applies the patch to the files that it was made from, which its index lines name, and merges the result.
-fn merge(repository: &Repository, now: Oid, patch: &[u8]) -> Result<Oid, Cause> {
-    let diff = read(patch)?.ok_or("the patch changes no files")?;
-    let odb = repository.odb()?;
-    let ours = repository.find_tree(now)?;
+/// The patched tree with the tests as they were, and nothing at the paths that are to be free.
+fn with_tests_restored(
+    repository: &Repository,
+    before: Oid,
+    patched: Oid,
+    staging: &Staging,
+) -> Result<Oid, git2::Error> {
+    if staging.restored.is_empty() && staging.removed.is_empty() {
+        return Ok(patched);
+    }
+    let mut original = Index::new()?;
+    original.read_tree(&repository.find_tree(before)?)?;
     let mut index = Index::new()?;
-    index.read_tree(&ours)?;
-    for delta in diff.deltas() {
-        let old = delta.old_file();
-        let Some(path) = old.path_bytes().filter(|_| delta.status() != Delta::Added) else {
-            continue;
-        };
-        let name = old.id().to_string();
-        let name = name.trim_end_matches('0');
-        if name.len() < 4 {
-            return Err("the patch does not name what it was made from".into());
+    index.read_tree(&repository.find_tree(patched)?)?;
+    // First of all what stands in the way: a file may have taken a directory's place, and the other way round.
+    for path in staging.restored.iter().chain(&staging.removed) {
+        clear(&mut index, path.as_bytes())?;
+    }
+    for path in &staging.restored {
+        if let Some(entry) = original.get_path(&as_path(path.as_bytes()), 0) {
+            index.add(&entry)?;
         }
-        let id = odb.exists_prefix(Oid::from_str(name)?, name.len())?;
-        let mode = index
-            .get_path(&as_path(path), 0)
-            .map_or(mode::FILE, |entry| entry.mode);
-        index.add(&entry(path.to_vec(), mode, id))?;
     }
-    let base = index.write_tree_to(repository)?;
-    let theirs = apply_in_memory(repository, base, patch)?;
-    let mut merged = repository.merge_trees(
-        &repository.find_tree(base)?,
-        &ours,
-        &repository.find_tree(theirs)?,
-        None,
-    )?;
-    if merged.has_conflicts() {
-        return Err("the merge has conflicts".into());
+    index.write_tree_to(repository)
+}
+
+/// Takes away what stands at a path, below it, and in the place of a directory above it.
+fn clear(index: &mut Index, path: &[u8]) -> Result<(), git2::Error> {
+    let above = memchr::memchr_iter(b'/', path).map(|slash| &path[..slash]);
+    for path in above.chain([path]) {
+        if index.get_path(&as_path(path), 0).is_some() {
+            index.remove(&as_path(path), 0)?;
+        }
     }
-    Ok(merged.write_tree_to(repository)?)
+    index.remove_dir(&as_path(path), 0)
 }
 
 /// What one file becomes.

@@ -1,11 +1,13 @@
 //! What is done to a repository before anybody works in it: the change that makes the task, and files that are not to be there.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use git2::{Index, Oid, Repository, Signature, Time};
+use schema::grading::Harness;
 
-use super::apply::{Refusal, Step, steps, try_all, whole};
+use super::apply::{Step, steps, whole};
+use super::chain::{Refusal, try_all};
+use super::git_program::borrowing;
 use super::source::Source;
 use super::worktree::as_path;
 use crate::error::{Cause, Error};
@@ -41,11 +43,12 @@ pub(super) fn change(
     label: &Path,
 ) -> Result<Changed, Error> {
     let problem = "the change that starts the instance does not apply to it";
-    let repository = borrowing(opened, scratch).map_err(|error| start(label, error))?;
+    let objects = opened.repository().commondir().join("objects");
+    let repository = borrowing(scratch, &[objects]).map_err(|error| start(label, error))?;
     let old = tree_of(&repository, base).map_err(|error| start(label, error.into()))?;
     let patched = match whole(&change.patch) {
         None => old,
-        Some(patch) => match try_all(&repository, old, &patch, scratch) {
+        Some(patch) => match try_all(&repository, old, &patch, Harness::V5) {
             Ok((_, new)) => new,
             Err(Refusal::NotTried(cause)) => return Err(start(label, cause)),
             Err(Refusal::DoesNotApply) => {
@@ -69,19 +72,6 @@ pub(super) fn change(
 
 fn start(label: &Path, error: Cause) -> Error {
     Error::start(format!("change the repository {}", label.display()), error)
-}
-
-/// An empty repository that has the objects of another.
-fn borrowing(opened: &Source, scratch: &Path) -> Result<Repository, Cause> {
-    let directory = scratch.join("changed.git");
-    drop(Repository::init_bare(&directory)?);
-    let objects = opened.repository().commondir().join("objects");
-    let objects: PathBuf = objects.canonicalize()?;
-    let alternates = directory.join("objects/info/alternates");
-    let line = [objects.as_os_str().as_encoded_bytes(), b"\n"].concat();
-    fs::write(alternates, line)?;
-    // Borrowed objects are looked for when it is opened.
-    Ok(Repository::open_bare(&directory)?)
 }
 
 fn tree_of(repository: &Repository, commit: Oid) -> Result<Oid, git2::Error> {

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use git2::{Index, ObjectType, Oid, Repository};
 
-use super::apply::Refusal;
+use super::chain::Refusal;
 use super::diff::entry;
 use super::prepare::mode;
 use super::survey::MAX_FILE;
@@ -21,27 +21,32 @@ const FUZZ: &str = "--fuzz=5";
 /// What the program ends with when it could not do its work; it says so too of a patch in which it finds none.
 const TROUBLE: i32 = 2;
 
-/// Lets the program work on copies of the files that the patch names, in a directory where nothing else is. The tree that it makes.
-pub(super) fn fuzzy(
-    repository: &Repository,
-    now: Oid,
-    patch: &[u8],
-    private: &Path,
-) -> Result<Oid, Refusal> {
+/// What the program did.
+pub(super) struct Fuzzed {
+    /// Whether all of the patch fitted.
+    pub(super) fitted: bool,
+    /// The tree with what did.
+    pub(super) tree: Oid,
+}
+
+/// Lets the program work on copies of the files that the patch names, in a directory where nothing else is.
+pub(super) fn fuzzy(repository: &Repository, now: Oid, patch: &[u8]) -> Result<Fuzzed, Refusal> {
+    let private = repository.path();
     let paths = paths(patch);
     let mut index = Index::new().map_err(Cause::from)?;
     let tree = repository.find_tree(now).map_err(Cause::from)?;
     index.read_tree(&tree).map_err(Cause::from)?;
     let (scratch, copies) = copied(repository, &index, &paths, private)?;
     let status = run(scratch.path(), patch).map_err(|error| Refusal::NotTried(not_run(&error)))?;
-    if !status.success() {
-        return Err(refusal(status, private));
+    if status.code() == Some(TROUBLE) && space::is_full(private) {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        return Err(Refusal::NotTried(full.into()));
     }
-    let new = collected(repository, &mut index, &paths, &copies)?;
-    if new == now {
-        return Err(Refusal::DoesNotApply);
-    }
-    Ok(new)
+    let tree = collected(repository, &mut index, &paths, &copies)?;
+    Ok(Fuzzed {
+        fitted: status.success(),
+        tree,
+    })
 }
 
 /// Copies of those of the files that the tree has, below `tree` of a directory that goes with the first part.
@@ -104,15 +109,6 @@ fn not_run(error: &io::Error) -> Cause {
     .into()
 }
 
-/// What an exit status that is none of success says.
-fn refusal(status: ExitStatus, private: &Path) -> Refusal {
-    if status.code() == Some(TROUBLE) && space::is_full(private) {
-        let full = io::Error::from(io::ErrorKind::StorageFull);
-        return Refusal::NotTried(full.into());
-    }
-    Refusal::DoesNotApply
-}
-
 /// The tree with what the copies have become.
 fn collected(
     repository: &Repository,
@@ -158,23 +154,33 @@ fn metadata(copies: &Worktree, path: &[u8]) -> Result<Option<Kind>, Cause> {
     }
 }
 
-/// Paths in the patch's headers, without their first component; quoted ones are left to the other ways.
+/// Paths in the patch's headers, without their first component.
 pub(super) fn paths(patch: &[u8]) -> BTreeSet<Vec<u8>> {
-    patch
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| {
-            let name = line
-                .strip_prefix(b"--- ")
-                .or_else(|| line.strip_prefix(b"+++ "))?;
-            let name = name.split(|&byte| byte == b'\t').next()?;
-            let name = name.strip_suffix(b"\r").unwrap_or(name);
-            let slash = memchr::memchr(b'/', name)?;
-            let path = &name[slash + 1..];
-            let honest = name != b"/dev/null"
-                && path.split(|&byte| byte == b'/').all(|part| {
-                    !part.is_empty() && part != b".." && !part.eq_ignore_ascii_case(b".git")
-                });
-            honest.then(|| path.to_vec())
-        })
+    let parsed = patch::parse(patch).unwrap_or_default();
+    let sections = parsed.files.iter();
+    let known = sections.flat_map(|file| [file.old_path(), file.new_path()]);
+    let known = known.flatten().map(|path| path.as_bytes().to_vec());
+    // What is broken may still be one for the program: it reads on line by line.
+    known
+        .filter(|path| is_honest(path))
+        .chain(header_names(patch))
         .collect()
+}
+
+fn header_names(patch: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    patch.split(|&byte| byte == b'\n').filter_map(|line| {
+        let name = line
+            .strip_prefix(b"--- ")
+            .or_else(|| line.strip_prefix(b"+++ "))?;
+        let name = name.split(|&byte| byte == b'\t').next()?;
+        let name = name.strip_suffix(b"\r").unwrap_or(name);
+        let slash = memchr::memchr(b'/', name)?;
+        let path = &name[slash + 1..];
+        (name != b"/dev/null" && is_honest(path)).then(|| path.to_vec())
+    })
+}
+
+fn is_honest(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/')
+        .all(|part| !part.is_empty() && part != b".." && !part.eq_ignore_ascii_case(b".git"))
 }

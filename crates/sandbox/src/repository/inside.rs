@@ -12,10 +12,9 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use schema::grading::PatchApplication;
 use tokio_util::io::SyncIoBridge;
 
-use super::apply;
+use super::apply::{self, Staged, Staging};
 use super::archive::{self, ArchiveError};
 use super::checkout::Start;
 use super::diff::{WorkspaceDiff, patch_of};
@@ -76,29 +75,24 @@ impl<'a> Inside<'a> {
         work(move || patch_of(&prepared, found, &place)).await
     }
 
-    /// Applies a patch to the workspace.
-    pub(crate) async fn apply(
+    /// Stages a patch on the workspace.
+    pub(crate) async fn stage(
         &self,
         shell: &Shell,
         prepared: &Arc<Prepared>,
         start: &Arc<Start>,
-        patch: &[u8],
-    ) -> Result<PatchApplication, Error> {
-        let Some(patch) = apply::whole(patch) else {
-            return Ok(PatchApplication::Empty);
-        };
+        staging: Staging,
+    ) -> Result<Staged, Error> {
         let (snapshot, found) = self
             .look(prepared, start, Keep::Differing, Want::Contents)
             .await?;
         let operation = format!("apply a patch in {}", self.place.workdir());
         let (prepared, private) = (Arc::clone(prepared), self.private.clone());
         let planned = work(move || {
-            apply::plan(&prepared, found, &patch, &private)
+            apply::plan(&prepared, found, &staging, &private)
                 .map_err(|error| Error::lost(operation, error))
         });
-        let Some((application, steps)) = planned.await? else {
-            return Ok(PatchApplication::Rejected);
-        };
+        let (staged, steps) = planned.await?;
         let (gone, written): (Vec<_>, Vec<_>) =
             steps.into_iter().partition(|step| step.now.is_none());
         let gone: Vec<Vec<u8>> = gone.into_iter().map(|step| step.path).collect();
@@ -106,7 +100,7 @@ impl<'a> Inside<'a> {
         let emptied = gone.iter().flat_map(|path| parents(path)).collect();
         remove::files(self.place, shell, &gone).await?;
         self.install(snapshot, emptied, written).await?;
-        Ok(application)
+        Ok(staged)
     }
 
     /// Takes away what a start left that the workspace's git would stumble over. What matters is gone already: failing is no harm.

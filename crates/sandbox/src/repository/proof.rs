@@ -8,8 +8,8 @@ use git2::{Index, Oid, Repository};
 use patch::PatchPath;
 use schema::journal::OnBase;
 
-use super::apply::leads_through_link;
 use super::base::Base;
+use super::chain::leads_through_link;
 use super::diff::apply_in_memory;
 use super::odb::with_memory_repository;
 use super::prepare::{Prepared, mode};

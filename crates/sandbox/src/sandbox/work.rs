@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use schema::grading::PatchApplication;
 use tokio::time::timeout;
 
 use super::Sandbox;
 use crate::error::Error;
 use crate::place::Files;
-use crate::repository::{self, Inside, PatchParts, PatchProof, WorkspaceDiff, Worktree};
+use crate::repository::{
+    self, Inside, PatchParts, PatchProof, Staged, Staging, WorkspaceDiff, Worktree,
+};
 
 impl Sandbox {
     /// Compares the repository with its sealed start.
@@ -83,24 +84,25 @@ impl Sandbox {
         }
     }
 
-    /// Puts a patch on the workspace: as it is, else by three-way merge, else with fuzz.
+    /// Puts a patch on the workspace in the first of the official ways that works, then the tests in their place.
     ///
     /// # Errors
-    /// When the workspace cannot be read or written; a patch that does not apply is `Rejected`, not an error.
-    pub async fn apply(&self, patch: &[u8]) -> Result<PatchApplication, Error> {
+    /// When the workspace cannot be read or written, or a program that the ways need cannot be run; a patch that does not apply is `Rejected`, not an
+    /// error.
+    pub async fn stage(&self, staging: Staging) -> Result<Staged, Error> {
         match self.place.files() {
             Files::Host(workdir) => {
                 let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
-                let (workdir, patch) = (workdir.to_owned(), patch.to_vec());
+                let workdir = workdir.to_owned();
                 let private = self.place.private_directory();
                 repository::work(move || {
-                    repository::apply(&prepared, &start, &workdir, &private, &patch)
+                    repository::stage(&prepared, &start, &workdir, &private, &staging)
                 })
                 .await
             }
             Files::Archive(archives) => {
                 Inside::new(self.place.as_ref(), archives)
-                    .apply(&self.agent, &self.prepared, &self.start, patch)
+                    .stage(&self.agent, &self.prepared, &self.start, staging)
                     .await
             }
         }
