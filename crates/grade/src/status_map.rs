@@ -33,6 +33,7 @@ impl<'p> StatusMap<'p> {
     pub fn new(results: &'p [TestResult<'p>]) -> Self {
         let mut map = Self::default();
         map.places.reserve(results.len());
+        map.entries.reserve(results.len());
         for result in results {
             let next = map.entries.len();
             let place = *map.places.entry(&result.name).or_insert(next);

@@ -18,6 +18,16 @@ fn may_be_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | 0x1c..=b' ' | 0x80..)
 }
 
+/// Whether a text may hold white space that is no plain space.
+fn may_hold_other_space(text: &str) -> bool {
+    any_byte(text, |byte| byte != b' ' && may_be_space(byte))
+}
+
+/// Whether any byte of a text is such a one. Looks at all of them, many at a time, which for a line is quicker than stopping at the first.
+pub(super) fn any_byte(text: &str, is: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |found, byte| found | is(byte))
+}
+
 /// Python's `str.strip()`.
 pub(super) fn strip(text: &str) -> &str {
     strip_start(strip_end(text))
@@ -47,18 +57,41 @@ pub(super) fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
 /// The first of a text's [`words`], and what follows it.
 pub(super) fn first_word(text: &str) -> Option<(&str, &str)> {
     let text = strip_start(text);
-    let first = text.bytes().position(may_be_space);
-    let end = match first.and_then(|at| text.as_bytes().get(at)) {
-        Some(0x80..) => text.find(is_space),
-        Some(_) | None => first,
-    };
-    text.split_at_checked(end.unwrap_or(text.len()))
-        .filter(|(word, _)| !word.is_empty())
+    let space = memchr::memchr(b' ', text.as_bytes()).unwrap_or(text.len());
+    let (word, rest) = text.split_at_checked(space)?;
+    if may_hold_other_space(word) {
+        let end = text.find(is_space).unwrap_or(text.len());
+        return text
+            .split_at_checked(end)
+            .filter(|(word, _)| !word.is_empty());
+    }
+    (!word.is_empty()).then_some((word, rest))
+}
+
+/// The last of a text's [`words`], and what is before it.
+pub(super) fn last_word(text: &str) -> Option<(&str, &str)> {
+    let text = strip_end(text);
+    let start = memchr::memrchr(b' ', text.as_bytes()).map_or(0, |space| space + 1);
+    let (before, word) = text.split_at_checked(start)?;
+    if may_hold_other_space(word) {
+        let word = text.rsplit(is_space).next()?;
+        return text
+            .strip_suffix(word)
+            .map(|before| (before, word))
+            .filter(|(_, word)| !word.is_empty());
+    }
+    (!word.is_empty()).then_some((before, word))
 }
 
 /// `" ".join(text.split())`, borrowed where that is the text itself.
 pub(super) fn single_spaced(text: &str) -> Cow<'_, str> {
     let text = strip(text);
+    let bytes = text.as_bytes();
+    let mut spaces = memchr::memchr_iter(b' ', bytes);
+    let is_single = spaces.all(|at| bytes.get(at + 1) != Some(&b' '));
+    if is_single && !may_hold_other_space(text) {
+        return Cow::Borrowed(text);
+    }
     let mut after_space = false;
     for character in text.chars() {
         let space = is_space(character);
@@ -215,6 +248,8 @@ mod tests {
         ] {
             let first = first_word(text).map(|(word, _)| word);
             assert_eq!(first, words(text).next(), "{text:?}");
+            let last = last_word(text).map(|(_, word)| word);
+            assert_eq!(last, words(text).next_back(), "{text:?}");
         }
         assert_eq!(indentation("\u{2003} x"), 2);
     }

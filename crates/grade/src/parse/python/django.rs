@@ -9,7 +9,7 @@ use regex::Regex;
 use schema::grading::TestStatus::{self, Error, Failed, Passed, Skipped};
 
 use crate::parse::context::Context;
-use crate::parse::lines::{Places, find, numbered, split};
+use crate::parse::lines::{Ahead, Places, numbered, split};
 use crate::parse::result::Parsed;
 use crate::parse::text::{strip, words};
 
@@ -23,7 +23,8 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
     let mut reader = Reader {
         parsed: Parsed::with_whole_names(),
         previous: None,
-        has_version: memchr::memmem::find(log.as_bytes(), VERSION.as_bytes()).is_some(),
+        version: Ahead::of(log, VERSION),
+        dots: Ahead::of(log, " ... "),
     };
     for (number, line) in numbered(log) {
         reader.read(strip(line), number);
@@ -36,31 +37,50 @@ struct Reader<'a> {
     parsed: Parsed<'a>,
     /// The last name that a status was to follow.
     previous: Option<&'a str>,
-    /// Whether the log holds [`VERSION`] at all.
-    has_version: bool,
+    /// Where [`VERSION`] stands.
+    version: Ahead<'a>,
+    /// Where what parts names from statuses stands.
+    dots: Ahead<'a>,
 }
 
 impl<'a> Reader<'a> {
     fn read(&mut self, line: &'a str, number: usize) {
-        if self.has_version && line.contains(VERSION) {
+        if self.version.find(line).is_some() {
             self.found(VERSION, Passed, number);
         }
-        let dots = find(line, " ... ");
-        let dotted = dots.is_some();
-        if let Some(name) = dots.and_then(|at| line.get(..at)) {
-            self.previous = Some(name);
-        }
-        let line = self.read_passed(line, number);
-        if dotted && let Some((name, _)) = split(line, " ... skipped") {
-            self.found(name, Skipped, number);
-        }
-        self.read_failed(line, number, (" ... FAIL", "FAIL:"), Failed);
-        self.read_failed(line, number, (" ... ERROR", "ERROR:"), Error);
+        let line = if let Some(at) = self.dots.find(line) {
+            self.read_dotted(line, at, number)
+        } else {
+            self.read_heading(line, number, "FAIL:", Failed);
+            self.read_heading(line, number, "ERROR:", Error);
+            line
+        };
         if line.starts_with("ok")
             && let Some(name) = self.previous
         {
             self.found(name, Passed, number);
         }
+    }
+
+    /// Reads `name ... status`, given where the dots are. Gives the line without what is glued to it.
+    fn read_dotted(&mut self, line: &'a str, dots: usize, number: usize) -> &'a str {
+        self.previous = line.get(..dots);
+        let line = self.read_passed(line, number);
+        if let Some((name, _)) = split(line, " ... skipped") {
+            self.found(name, Skipped, number);
+        }
+        for (end, start, status) in [
+            (" ... FAIL", "FAIL:", Failed),
+            (" ... ERROR", "ERROR:", Error),
+        ] {
+            if line.ends_with(end)
+                && let Some((name, _)) = split(line, end)
+            {
+                self.found(name, status, number);
+            }
+            self.read_heading(line, number, start, status);
+        }
+        line
     }
 
     /// Reads `name ... ok`. Gives the line without what is glued to it.
@@ -69,27 +89,17 @@ impl<'a> Reader<'a> {
         let Some(end) = ends.into_iter().find(|end| line.ends_with(end)) else {
             return line;
         };
-        let line = match line.split_once("...") {
-            Some((_, rest)) if line.starts_with(GLUED) => strip(rest),
-            _ => line,
-        };
+        let glued = line
+            .starts_with(GLUED)
+            .then(|| split(line, "..."))
+            .flatten();
+        let line = glued.map_or(line, |(_, rest)| strip(rest));
         self.found(line.strip_suffix(end).unwrap_or(line), Passed, number);
         line
     }
 
-    /// Reads `name ... FAIL`, and the heading `FAIL: name (class)`, of which officially only the first word counts.
-    fn read_failed(
-        &mut self,
-        line: &'a str,
-        number: usize,
-        (end, start): (&str, &str),
-        status: TestStatus,
-    ) {
-        if line.ends_with(end)
-            && let Some((name, _)) = line.split_once(end)
-        {
-            self.found(name, status, number);
-        }
+    /// Reads the heading `FAIL: name (class)`, of which officially only the first word counts.
+    fn read_heading(&mut self, line: &'a str, number: usize, start: &str, status: TestStatus) {
         if let Some(rest) = line.strip_prefix(start) {
             match words(line).nth(1) {
                 Some(name) => self.parsed.found(name, status, number),
@@ -131,7 +141,7 @@ fn interrupted<'a>(log: &'a str, parsed: &mut Parsed<'a>) {
     });
     for (end, form) in FORMS.iter() {
         // Most logs have none, and that is quick to see.
-        if !log.contains(end) {
+        if memchr::memmem::find(log.as_bytes(), end.as_bytes()).is_none() {
             continue;
         }
         let mut places = Places::of(log);

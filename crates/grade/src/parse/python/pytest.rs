@@ -24,9 +24,6 @@ enum Flavour {
     Buttons,
 }
 
-/// The words that official names begin with.
-const OFFICIAL: [&str; 5] = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL"];
-
 pub(in crate::parse) fn parse<'a>(log: &'a str, context: &Context<'_>) -> Parsed<'a> {
     read(log, context, Flavour::Plain)
 }
@@ -58,16 +55,27 @@ fn read<'a>(log: &'a str, context: &Context<'_>, flavour: Flavour) -> Parsed<'a>
 
 /// Whether a line begins with a word that is a status officially.
 pub(super) fn starts_with_status(line: &str) -> bool {
-    matches!(
-        line.as_bytes().first(),
-        Some(b'P' | b'F' | b'E' | b'S' | b'X')
-    ) && OFFICIAL.iter().any(|word| line.starts_with(word))
+    let word = match line.as_bytes().first() {
+        Some(b'P') => "PASSED",
+        Some(b'F') => "FAILED",
+        Some(b'E') => "ERROR",
+        Some(b'S') => "SKIPPED",
+        Some(b'X') => "XFAIL",
+        Some(_) | None => return false,
+    };
+    line.starts_with(word)
 }
 
 /// Whether a line ends with such a word.
 pub(super) fn ends_with_status(line: &str) -> bool {
-    matches!(line.as_bytes().last(), Some(b'D' | b'R' | b'L'))
-        && OFFICIAL.iter().any(|word| line.ends_with(word))
+    match line.as_bytes().last() {
+        Some(b'D') => ["PASSED", "FAILED", "SKIPPED"]
+            .iter()
+            .any(|word| line.ends_with(word)),
+        Some(b'R') => line.ends_with("ERROR"),
+        Some(b'L') => line.ends_with("XFAIL"),
+        Some(_) | None => false,
+    }
 }
 
 /// The first two words of a line; in one of a failure, the dash before the reason is no word.

@@ -4,32 +4,30 @@ use schema::grading::TestStatus;
 
 use crate::parse::lines::{find, split};
 
-/// The words that pytest has for what a test did.
-const WORDS: &[(&str, TestStatus)] = &[
-    ("PASSED", TestStatus::Passed),
-    ("FAILED", TestStatus::Failed),
-    ("ERROR", TestStatus::Error),
-    ("SKIPPED", TestStatus::Skipped),
-    ("XFAIL", TestStatus::Xfail),
-    ("XPASS", TestStatus::Xpass),
-];
-
 /// A line's test and what it did, by pytest's own rules: its whole name, spaces and all.
+#[inline]
 pub(super) fn read(line: &str) -> Option<(&str, TestStatus)> {
     // Nearly all other lines end here.
-    let bytes = line.as_bytes();
-    let (first, last) = (bytes.first()?, line.trim_ascii_end().as_bytes().last()?);
-    let summary = matches!(first, b'P' | b'F' | b'E' | b'S' | b'X');
-    let verbose = matches!(last, b'D' | b'R' | b'L' | b'S' | b']' | b')') || *first == b'[';
-    let from_summary = summary.then(|| summary_line(line)).flatten();
-    from_summary.or_else(|| verbose.then(|| verbose_line(line)).flatten())
+    let (first, last) = (line.as_bytes().first()?, line.as_bytes().last()?);
+    let may_be_summary = matches!(first, b'P' | b'F' | b'E' | b'S' | b'X');
+    let may_be_verbose = matches!(last, b'D' | b'R' | b'L' | b'S' | b']' | b')')
+        || last.is_ascii_whitespace()
+        || *first == b'[';
+    let from_summary = || may_be_summary.then(|| summary_line(line)).flatten();
+    let from_verbose = || may_be_verbose.then(|| verbose_line(line)).flatten();
+    from_summary().or_else(from_verbose)
 }
 
 fn status_of(word: &str) -> Option<TestStatus> {
-    WORDS
-        .iter()
-        .find(|(known, _)| *known == word)
-        .map(|(_, status)| *status)
+    match word {
+        "PASSED" => Some(TestStatus::Passed),
+        "FAILED" => Some(TestStatus::Failed),
+        "ERROR" => Some(TestStatus::Error),
+        "SKIPPED" => Some(TestStatus::Skipped),
+        "XFAIL" => Some(TestStatus::Xfail),
+        "XPASS" => Some(TestStatus::Xpass),
+        _ => None,
+    }
 }
 
 /// `PASSED path::test`, `FAILED path::test - reason`, `ERROR path - reason`, …
@@ -55,24 +53,23 @@ fn is_name(name: &str) -> bool {
 
 /// The name before its ` - reason`: the first dash outside of the name's brackets.
 fn before_reason(text: &str) -> &str {
-    let mut depth = 0_i32;
-    let mut first_dash = None;
+    let Some(first) = find(text, " - ") else {
+        return text;
+    };
     let bytes = text.as_bytes();
+    let mut depth = 0_i32;
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
             b'[' => depth += 1,
             b']' => depth -= 1,
-            b' ' if bytes.get(at..at + 3) == Some(b" - ") => {
-                if depth <= 0 {
-                    return text.get(..at).unwrap_or(text);
-                }
-                first_dash = first_dash.or(Some(at));
+            b' ' if depth <= 0 && bytes.get(at..at + 3) == Some(b" - ") => {
+                return text.get(..at).unwrap_or(text);
             }
             _ => {}
         }
     }
     // Brackets that never close are part of a parameter; then the first dash is the best guess.
-    first_dash.and_then(|at| text.get(..at)).unwrap_or(text)
+    text.get(..first).unwrap_or(text)
 }
 
 /// The name before a reason that only a space parts from it, as older versions write it for XPASS.
@@ -92,28 +89,31 @@ fn before_words(text: &str) -> &str {
 /// `path::test PASSED [ 10%]`, `path::test SKIPPED (reason) [ 10%]`, and with workers `[gw0] [ 10%] PASSED path::test`.
 fn verbose_line(line: &str) -> Option<(&str, TestStatus)> {
     if let Some(rest) = line.strip_prefix("[gw") {
-        let rest = rest.split_once("] ")?.1;
-        let rest = match rest.strip_prefix('[') {
-            Some(percent) => percent.split_once("] ")?.1,
-            None => rest,
-        };
-        let (word, name) = rest.split_once(' ')?;
-        let name = name.trim();
-        return is_name(name).then_some((name, status_of(word)?));
+        return worker_line(rest);
     }
     let bare = without_percent(line.trim_end());
-    let (name, status) = WORDS.iter().find_map(|(word, status)| {
-        let end = without_parenthesis(bare).unwrap_or(bare);
-        let name = end.strip_suffix(word)?.strip_suffix(' ')?;
-        Some((name.trim_end(), *status))
-    })?;
-    // The place that a test was inherited from.
-    let name = match memchr::memchr(b'<', name.as_bytes()) {
-        Some(_) => name.split(" <- ").next().unwrap_or(name),
-        None => name,
+    let (name, word) = match bare.as_bytes().last()? {
+        b')' => before_parenthesis(bare)?,
+        b'D' | b'R' | b'L' | b'S' => bare.rsplit_once(' ')?,
+        _ => return None,
     };
+    let (name, status) = (name.trim_end(), status_of(word)?);
+    // The place that a test was inherited from.
+    let name = split(name, " <- ").map_or(name, |(name, _)| name);
     (find(name, "::").is_some() && is_name(name) && !name.starts_with(' '))
         .then_some((name, status))
+}
+
+/// What follows `[gw` in `[gw0] [ 10%] PASSED path::test`.
+fn worker_line(rest: &str) -> Option<(&str, TestStatus)> {
+    let (_, rest) = split(rest, "] ")?;
+    let rest = match rest.strip_prefix('[') {
+        Some(percent) => split(percent, "] ")?.1,
+        None => rest,
+    };
+    let (word, name) = split(rest, " ")?;
+    let name = name.trim();
+    is_name(name).then_some((name, status_of(word)?))
 }
 
 /// The line without its `[ 10%]`.
@@ -128,13 +128,16 @@ fn without_percent(line: &str) -> &str {
         .map_or(line, |(rest, _)| rest.trim_end())
 }
 
-/// The line without the reason in parentheses at its end.
-fn without_parenthesis(line: &str) -> Option<&str> {
-    let open = line.strip_suffix(')')?;
-    [" SKIPPED (", " XFAIL (", " XPASS ("]
-        .iter()
-        .find_map(|start| find(open, start).map(|at| (at, *start)))
-        .and_then(|(at, start)| line.get(..at + start.len() - 2))
+/// The name and the word before the reason in parentheses at the line's end: the first word that such a reason follows.
+fn before_parenthesis(line: &str) -> Option<(&str, &str)> {
+    memchr::memchr_iter(b'(', line.as_bytes()).find_map(|open| {
+        let before = line.get(..open)?.strip_suffix(' ')?;
+        let word = ["SKIPPED", "XFAIL", "XPASS"]
+            .into_iter()
+            .find(|word| before.ends_with(word))?;
+        let name = before.strip_suffix(word)?.strip_suffix(' ')?;
+        Some((name, word))
+    })
 }
 
 #[cfg(test)]

@@ -8,16 +8,16 @@ use std::borrow::Cow;
 use schema::grading::Harness;
 
 use crate::parse::context::Context;
-use crate::parse::lines::numbered;
+use crate::parse::lines::{numbered, split};
 use crate::parse::result::{Parsed, Word};
-use crate::parse::text::{after_digits, single_spaced, strip, words};
+use crate::parse::text::{after_digits, any_byte, first_word, last_word, single_spaced};
 
 use super::pytest::{ends_with_status, first_words, is_skip_count, starts_with_status};
 use super::pytest_names;
 
 pub(in crate::parse) fn parse<'a>(log: &'a str, context: &Context<'_>) -> Parsed<'a> {
     let mut parsed = Parsed::with_whole_names();
-    for (number, line) in numbered(log) {
+    for (number, line) in numbered(log).filter(|(_, line)| may_be_result(line)) {
         match without_colours(line) {
             Cow::Borrowed(line) => {
                 if let Some((name, word)) = read(line, context) {
@@ -40,6 +40,18 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, context: &Context<'_>) -> Parsed
     parsed
 }
 
+/// Whether a line's first or last byte is one that a result has, or one that may be taken out.
+fn may_be_result(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    matches!(
+        bytes.first(),
+        Some(b'P' | b'F' | b'E' | b'S' | b'X' | b'[' | 1..=31)
+    ) || matches!(
+        bytes.last(),
+        Some(b'D' | b'R' | b'L' | b'S' | b']' | b')' | b'm' | 1..=b' ')
+    )
+}
+
 /// A line's test and word.
 fn read<'a>(line: &'a str, context: &Context<'_>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
     if starts_with_status(line) {
@@ -53,60 +65,56 @@ fn read<'a>(line: &'a str, context: &Context<'_>) -> Option<(Cow<'a, str>, Cow<'
     }
     match context.harness {
         Harness::V4 => {
-            let mut words = words(line);
-            Some((words.next()?.into(), words.next()?.into()))
+            let (name, rest) = first_word(line)?;
+            Some((name.into(), first_word(rest)?.0.into()))
         }
         Harness::V5 => {
-            let line = strip(line);
-            let word = words(line).next_back()?;
-            let name = single_spaced(line.strip_suffix(word)?);
+            let (before, word) = last_word(line)?;
+            let name = single_spaced(before);
             (!name.is_empty()).then_some((name, word.into()))
         }
     }
 }
 
 fn whole_summary<'a>(line: &'a str, context: &Context<'_>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-    let line = match line.split_once(" - ") {
-        Some((before, _)) if line.starts_with("FAILED") => before,
-        _ => line,
-    };
-    let word = words(line).next()?;
-    let name = single_spaced(line.strip_prefix(word)?);
-    let second = words(&name).next()?;
+    let reason = line
+        .starts_with("FAILED")
+        .then(|| split(line, " - "))
+        .flatten();
+    let (word, rest) = first_word(reason.map_or(line, |(before, _)| before))?;
+    let name = single_spaced(rest);
+    let (second, _) = first_word(&name)?;
     (!is_skip_count(context, word, second)).then_some((name, word.into()))
 }
 
 /// Takes out what is left of colours, then control characters.
 fn without_colours(line: &str) -> Cow<'_, str> {
-    let is_control = |byte: &u8| matches!(byte, 1..=31);
-    let mut rest = line;
-    let mut cleaned: Option<String> = None;
-    let mut kept = 0;
-    // Positions are those in `line`; what is kept is copied only when something is not.
-    while let Some(at) = memchr::memchr(b'[', rest.as_bytes()) {
-        let bracket = line.len() - rest.len() + at;
-        rest = line.get(bracket + 1..).unwrap_or_default();
-        if let Some(after) = after_digits(rest).and_then(|after| after.strip_prefix('m')) {
-            let copy = cleaned.get_or_insert_default();
-            copy.push_str(line.get(kept..bracket).unwrap_or_default());
-            rest = after;
-            kept = line.len() - rest.len();
-        }
-    }
-    let coloured = match cleaned {
-        Some(mut copy) => {
-            copy.push_str(line.get(kept..).unwrap_or_default());
-            Cow::Owned(copy)
-        }
-        None => Cow::Borrowed(line),
-    };
-    if !coloured.as_bytes().iter().any(is_control) {
+    let coloured = without_numbers(line);
+    if !any_byte(&coloured, |byte| matches!(byte, 1..=31)) {
         return coloured;
     }
-    let plain = coloured
-        .chars()
-        .filter(|character| !matches!(character, '\u{1}'..='\u{1f}'));
-    Cow::Owned(plain.collect())
+    let mut plain = String::with_capacity(coloured.len());
+    plain.extend(coloured.split(|character| matches!(character, '\u{1}'..='\u{1f}')));
+    Cow::Owned(plain)
+}
+
+/// Takes out `[12m`, for any number.
+fn without_numbers(line: &str) -> Cow<'_, str> {
+    let mut plain = String::new();
+    let mut kept = 0;
+    for bracket in memchr::memchr_iter(b'[', line.as_bytes()) {
+        let number = line.get(bracket + 1..).and_then(after_digits);
+        if let Some(after) = number.and_then(|after| after.strip_prefix('m')) {
+            plain.reserve(line.len() - kept);
+            plain.push_str(line.get(kept..bracket).unwrap_or_default());
+            kept = line.len() - after.len();
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(line);
+    }
+    plain.push_str(line.get(kept..).unwrap_or_default());
+    Cow::Owned(plain)
 }
 
 #[cfg(test)]

@@ -6,23 +6,26 @@
 use schema::grading::TestStatus;
 
 use crate::parse::context::Context;
-use crate::parse::lines::{find, numbered, split};
+use crate::parse::lines::{Ahead, find, numbered, split};
 use crate::parse::result::Parsed;
 use crate::parse::suites::Room;
-use crate::parse::text::{strip, words};
+use crate::parse::text::{first_word, strip};
 
 pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
     let mut parsed = Parsed::with_whole_names();
     // Officially all headings are read before all other lines, so a heading is never the last word.
+    let mut marks = Ahead::of(log, MARK);
     for (number, line) in numbered(log) {
-        if let Some(name) = heading(line) {
+        if let Some(name) = marks.find(line).and_then(|_| heading(line)) {
             parsed.found(name, TestStatus::Failed, number);
         }
     }
+    let mut files = Ahead::of(log, COUNTED);
     let mut room = Room::of(log);
     let mut file = "";
     for (number, line) in numbered(log) {
-        file = file_of(line).unwrap_or(file);
+        let counted = files.find(line).and_then(|_| file_of(line));
+        file = counted.unwrap_or(file);
         let Some((name, status)) = test(strip(line)) else {
             continue;
         };
@@ -36,27 +39,33 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
     parsed
 }
 
+/// What a heading has between file and test.
+const MARK: &str = ".py:";
+
+/// What a file has before the number of its tests.
+const COUNTED: &str = ".py[";
+
 /// `____ sympy/core/tests/test_x.py:test_y ____`: what stands between the first and the last space, where it holds `.py:`.
 fn heading(line: &str) -> Option<&str> {
-    find(line, ".py:")?;
     let (_, after) = split(line, " ")?;
     let (name, _) = after.rsplit_once(' ')?;
-    find(name, ".py:").map(|_| name)
+    find(name, MARK).map(|_| name)
 }
 
 fn test(line: &str) -> Option<(&str, TestStatus)> {
-    let status = match line.strip_prefix("test_")?.rsplit_once(' ')?.1 {
+    let (_, word) = line.strip_prefix("test_")?.rsplit_once(' ')?;
+    let status = match word {
         "ok" => TestStatus::Passed,
         "F" => TestStatus::Failed,
         "E" => TestStatus::Error,
         _ => return None,
     };
-    Some((words(line).next()?, status))
+    Some((first_word(line)?.0, status))
 }
 
 /// `sympy/core/tests/test_x.py[12]`, the heading of a file's tests.
 fn file_of(line: &str) -> Option<&str> {
-    let (file, rest) = split(line, ".py[")?;
+    let (file, rest) = split(line, COUNTED)?;
     let is_path = !file.is_empty() && !file.contains(char::is_whitespace);
     let counted = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     (is_path && counted.len() < rest.len() && counted.starts_with(']'))
