@@ -12,6 +12,7 @@ mod flow;
 mod judging;
 #[cfg(test)]
 mod linear;
+mod lines;
 #[cfg(test)]
 mod official_maps;
 #[cfg(test)]

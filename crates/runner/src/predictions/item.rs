@@ -19,25 +19,30 @@ const PATCH: [&str; 3] = ["model_patch", "fix_patch", "patch"];
 const MODEL: [&str; 2] = ["model_name_or_path", "prefix"];
 
 /// Whether an object is one prediction, rather than predictions by id.
-pub(super) fn is_prediction(map: &Map<String, Value>) -> bool {
-    let has_text = |name: &&str| matches!(map.get(*name), Some(value) if !value.is_object());
-    ["instance_id", "model_patch", "fix_patch", "org"]
+pub(super) fn is_prediction(members: &[(String, Value)]) -> bool {
+    let fields = ["instance_id", "model_patch", "fix_patch", "org"];
+    members
         .iter()
-        .any(has_text)
+        .any(|(name, value)| fields.contains(&&**name) && !value.is_object())
 }
 
 /// What an object is that holds no predictions at all, where that shows.
-pub(super) fn other_file(map: &Map<String, Value>) -> Option<&'static str> {
-    if map.contains_key("total_instances") || map.contains_key("resolved_ids") {
+pub(super) fn other_file(members: &[(String, Value)]) -> Option<&'static str> {
+    let is_summary = |(name, value): &(String, Value)| match &**name {
+        "total_instances" => value.is_number(),
+        "resolved_ids" => value.is_array(),
+        _ => false,
+    };
+    if members.iter().any(is_summary) {
         return Some("a summary of a run");
     }
     let is_report = |value: &Value| {
         let has = |name| value.get(name).is_some();
         has("resolved") && (has("patch_exists") || has("tests_status"))
     };
-    map.values()
-        .next()
-        .is_some_and(is_report)
+    members
+        .first()
+        .is_some_and(|(_, value)| is_report(value))
         .then_some("a report of one instance")
 }
 

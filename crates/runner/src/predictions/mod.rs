@@ -1,6 +1,7 @@
 //! Predictions that others made, in whatever shape, made plain: one patch for each instance, and what is odd about each.
 
 mod check;
+mod document;
 mod item;
 mod patch_text;
 mod shape;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Given;
+use super::document::{self, Document};
 use super::item::{self, Item};
 
 /// How a file holds its predictions.
@@ -37,29 +38,30 @@ impl Shape {
 pub(super) fn parse(text: &str) -> Result<(Shape, Vec<Given>), String> {
     let text = text.trim_start_matches('\u{feff}');
     // One value is a list, an object by id, or a file with a single line; more are lines.
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Array(items)) => {
+    match Document::parse(text) {
+        Ok(Document::List(items)) => {
             let given = items.into_iter().enumerate().map(|(index, item)| {
                 let place = format!("prediction {}", index + 1);
                 read(item, None, place)
             });
             Ok((Shape::List, given.collect::<Result<_, _>>()?))
         }
-        Ok(Value::Object(map)) if item::is_prediction(&map) => {
-            let given = read(Value::Object(map), None, "the prediction".to_owned())?;
+        Ok(Document::Object(members)) if item::is_prediction(&members) => {
+            let item = Value::Object(document::map_of(members));
+            let given = read(item, None, "the prediction".to_owned())?;
             Ok((Shape::Single, vec![given]))
         }
-        Ok(Value::Object(map)) => {
-            if let Some(what) = item::other_file(&map) {
+        Ok(Document::Object(members)) => {
+            if let Some(what) = item::other_file(&members) {
                 return Err(format!("it is {what}, not predictions"));
             }
-            let given = map.into_iter().map(|(id, item)| {
+            let given = members.into_iter().map(|(id, item)| {
                 let place = format!("prediction {id:?}");
                 read(item, Some(&id), place)
             });
             Ok((Shape::ById, given.collect::<Result<_, _>>()?))
         }
-        Ok(_) => Err("it holds no predictions".to_owned()),
+        Ok(Document::Plain) => Err("it holds no predictions".to_owned()),
         Err(whole) => lines(text, &whole),
     }
 }
@@ -144,6 +146,14 @@ mod tests {
         let texts = r#"{"a": "p", "b": null}"#;
         let expected = vec![made("a", None, Some("p")), made("b", None, None)];
         assert_eq!(short(texts), (Shape::ById, expected));
+    }
+
+    #[test]
+    fn an_id_that_stands_twice_in_an_object_is_two_predictions() {
+        let twice = r#"{"a": "p", "b": "q", "a": "r"}"#;
+        let expected = [("a", "p"), ("b", "q"), ("a", "r")];
+        let expected = expected.map(|(id, patch)| made(id, None, Some(patch)));
+        assert_eq!(short(twice), (Shape::ById, expected.to_vec()));
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod one_off;
 mod panics;
 mod placed;
 mod podman;
+mod prediction_files;
 mod predictions;
 mod profiles;
 mod regrading;

@@ -151,6 +151,10 @@ fn interrupted<'a>(log: &'a str, parsed: &mut Parsed<'a>) {
             parsed.found_whole(name.as_str(), Passed, number);
         }
     }
+    // Officially these come last.
+    if let Some(whole) = &mut parsed.whole {
+        whole.sort_by_key(|test| test.line);
+    }
 }
 
 #[cfg(test)]

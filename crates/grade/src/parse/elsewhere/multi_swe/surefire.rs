@@ -101,9 +101,11 @@ pub(in crate::parse) fn parse_gson<'a>(log: &'a str, _: &Context<'_>) -> Parsed<
             at = counts + 1 + found.get(0).map_or(0, |all| all.len());
         }
     }
+    let mut places = Places::of(log);
     for found in GSON_FAILURE.all(log.get(start..).unwrap_or_default()) {
-        if let Some(class) = group(&found, 1) {
-            sets.add(Set::Failed, Cow::Borrowed(class), 0);
+        if let Some(class) = found.get(1) {
+            let line = places.line(start + class.start());
+            sets.add(Set::Failed, Cow::Borrowed(class.as_str()), line);
         }
     }
     sets.into_parsed()

@@ -36,9 +36,12 @@ pub(in crate::parse) fn parse_ctest<'a>(log: &'a str, _: &Context<'_>) -> Parsed
             parsed.found(name.as_str(), status, places.line(name.start()));
         }
     }
-    if let Some(list) = CTEST_FAILED.first(log) {
-        for name in python_lines(list).filter_map(|line| CTEST_NAME.first(line)) {
-            parsed.found(name, TestStatus::Failed, 0);
+    if let Some(list) = CTEST_FAILED.captures(log).and_then(|found| found.get(1)) {
+        let first = Places::of(log).line(list.start());
+        for (at, line) in python_lines(list.as_str()).enumerate() {
+            if let Some(name) = CTEST_NAME.first(line) {
+                parsed.found(name, TestStatus::Failed, first + at);
+            }
         }
     }
     if parsed.is_empty()
