@@ -59,6 +59,8 @@ pub struct LoadOptions {
     pub max_row_bytes: usize,
     /// Which part of it.
     pub wanted: Wanted,
+    /// Whether a row must say what is asked. Only whoever solves it needs to know.
+    pub needs_statement: bool,
 }
 
 impl Default for LoadOptions {
@@ -66,6 +68,7 @@ impl Default for LoadOptions {
         Self {
             max_row_bytes: 64 << 20,
             wanted: Wanted::default(),
+            needs_statement: true,
         }
     }
 }

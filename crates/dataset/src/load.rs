@@ -98,7 +98,7 @@ impl Located {
                     .files
                     .get(file)
                     .map_or(self.shown.as_path(), |f| f.shown());
-                found(index, row::read(path, raw)?);
+                found(index, row::read(path, raw, options.needs_statement)?);
             }
         }
         Ok(())

@@ -43,8 +43,18 @@ pub(crate) fn is_row<'a>(keys: impl Iterator<Item = &'a str>) -> bool {
     })
 }
 
+impl Row {
+    /// The row that these fields of the file at `path` make, which need not say what is asked.
+    ///
+    /// # Errors
+    /// They are not what a row must be.
+    pub fn of_fields(path: &Path, fields: Map<String, Value>) -> Result<Self, Error> {
+        read(path, RawRow::object(Location::Line(1), fields), false)
+    }
+}
+
 /// Reads one row of the file at `path`.
-pub(crate) fn read(path: &Path, raw: RawRow) -> Result<Row, Error> {
+pub(crate) fn read(path: &Path, raw: RawRow, needs_statement: bool) -> Result<Row, Error> {
     let RawRow { at, content, key } = raw;
     let (mut map, version) = match content {
         Content::Text { start, bytes } => parse(path, at, start, &bytes)?,
@@ -63,7 +73,7 @@ pub(crate) fn read(path: &Path, raw: RawRow) -> Result<Row, Error> {
         .iter()
         .find(|name| fields.get(name).is_some())
         .copied();
-    let (instance, answer) = typed(&mut fields)?;
+    let (instance, answer) = typed(&mut fields, needs_statement)?;
     Ok(Row {
         instance,
         answer,
@@ -97,11 +107,14 @@ fn parse(
 }
 
 /// Takes the typed fields; what is left goes to the answer key as it came.
-fn typed(fields: &mut Fields<'_>) -> Result<(Instance, AnswerKey), Error> {
+fn typed(fields: &mut Fields<'_>, needs_statement: bool) -> Result<(Instance, AnswerKey), Error> {
     variant::normalise(fields)?;
     let patch_names = variant::patch_names(fields);
     let id = fields.take_id(&["instance_id"])?;
-    let statement = variant::statement(fields)?;
+    let statement = match variant::statement(fields)? {
+        None if needs_statement => return Err(fields.missing("problem_statement")),
+        statement => statement.unwrap_or_default(),
+    };
     let instance = Instance {
         id: InstanceId::new(id),
         repo: fields

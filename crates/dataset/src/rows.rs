@@ -156,7 +156,7 @@ impl Rows {
 
     fn read(&mut self, file: usize, raw: RawRow) -> Result<Row, Error> {
         let path = self.raw.path(file);
-        let row = row::read(path, raw)?;
+        let row = row::read(path, raw, self.raw.options.needs_statement)?;
         let id = &row.instance.id;
         if let Some((first_file, first)) = self.seen.insert(id.clone(), (file, row.at)) {
             return Err(Error::DuplicateId {

@@ -5,12 +5,13 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::fields::Fields;
 
-/// What is asked, in the words of the row.
-pub(crate) fn statement(fields: &mut Fields<'_>) -> Result<String, Error> {
-    match fields.take_text(&["problem_statement", "statement", "prompt"])? {
-        Some(statement) => Ok(with_interface(fields, without_frame(fields, statement))),
-        None => issues(fields).ok_or_else(|| fields.missing("problem_statement")),
-    }
+/// What is asked, in the words of the row, where it says that.
+pub(crate) fn statement(fields: &mut Fields<'_>) -> Result<Option<String>, Error> {
+    let statement = fields.take_text(&["problem_statement", "statement", "prompt"])?;
+    Ok(match statement {
+        Some(statement) => Some(with_interface(fields, without_frame(fields, statement))),
+        None => issues(fields),
+    })
 }
 
 /// R2E-Gym frames its issues.

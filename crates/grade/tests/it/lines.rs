@@ -192,7 +192,7 @@ const JAVASCRIPT: &[Case] = &[
     ),
     case(
         &["prismjs"],
-        "$ mocha tests/**/*.js --reporter=json\n{\"failures\": [{\"fullTitle\": \"a\"}], \"passes\": [{\"fullTitle\": \"b\"}]}\n",
+        "$ ./node_modules/.bin/mocha tests/run.js --reporter json\n{\"failures\": [{\"fullTitle\": \"a\"}], \"passes\": [{\"fullTitle\": \"b\"}]}\n",
         &["1 FAILED a", "1 PASSED b"],
     ),
     case(

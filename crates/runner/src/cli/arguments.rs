@@ -272,10 +272,10 @@ pub struct Offline {
     /// Judge this log of an evaluation script, `-` for standard input; `--format json` prints the official report
     #[arg(long, value_name = "LOG", value_hint = ValueHint::FilePath, requires = "instance")]
     pub test_output: Option<PathBuf>,
-    /// File with the instance's row: JSON, JSON Lines, rows by id, or the directory of a task
+    /// Where the instance's row is: a dataset in any form that --dataset takes, or the directory of a task
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath, requires = "test_output")]
     pub instance: Option<PathBuf>,
-    /// Which row, where there are several
+    /// Which row, where there are several [default: by --ids and its like, else the one whose id is in the log's path]
     #[arg(long, value_name = "ID", requires = "instance")]
     pub instance_id: Option<String>,
     /// Parser of the log, whatever the row says

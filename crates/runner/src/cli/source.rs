@@ -70,6 +70,12 @@ impl Source {
         super::block_on(Self::find(path, options, printer))
     }
 
+    /// The same for rows of which only the tests count: they need not say what is asked.
+    pub(super) fn without_statements(mut self) -> Self {
+        self.load.needs_statement = false;
+        self
+    }
+
     /// The selected rows.
     pub(super) fn rows(&self) -> Result<Vec<Row>, Error> {
         self.keep(|row| row)

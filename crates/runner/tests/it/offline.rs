@@ -68,21 +68,57 @@ fn the_row_is_found_in_every_kind_of_file() {
         "task/tests.json",
         json!({"FAIL_TO_PASS": ["value", "caf\u{e9}"], "PASS_TO_PASS": ["keep"]}).to_string(),
     );
+    let table = "instance_id,log_parser,FAIL_TO_PASS,PASS_TO_PASS\ntiny__tiny-2,tap,\"[\"\"x\"\"]\",[]\ntiny__tiny-1,tap,\"[\"\"value\"\", \"\"caf\u{e9}\"\"]\",\"['keep']\"\n";
+    place.write("table.csv", table);
+    let packed = zstd::encode_all(table.as_bytes(), 0).unwrap();
+    place.write("table.csv.zst", packed);
+    place.write("parts/data/test-00000-of-00002.jsonl", other.to_string());
+    place.write("parts/data/test-00001-of-00002.jsonl", row().to_string());
     let expected = place.run(&with(&["--format", "json"])).out;
-    for file in ["list.json", "lines.jsonl", "by_id.json", "task"] {
-        let said = place.run(&[
-            "grade",
-            "--test-output",
-            "log.txt",
-            "--instance",
-            file,
-            "--instance-id",
-            "tiny__tiny-1",
-            "--format",
-            "json",
-        ]);
-        assert_eq!(said.out, expected, "{file}: {}", said.err);
+    for file in [
+        "list.json",
+        "lines.jsonl",
+        "by_id.json",
+        "table.csv",
+        "table.csv.zst",
+        "parts",
+        "task",
+    ] {
+        for flag in ["--instance-id", "--ids"] {
+            let judge = ["grade", "--test-output", "log.txt", "--instance", file];
+            let chosen = [flag, "tiny__tiny-1", "--format", "json"];
+            let said = place.run(&[&judge[..], &chosen].concat());
+            assert_eq!(said.out, expected, "{file}: {}", said.err);
+        }
     }
+}
+
+#[test]
+fn the_logs_path_chooses_among_rows() {
+    let place = place();
+    let other = json!({"instance_id": "tiny__tiny-2", "FAIL_TO_PASS": ["x"], "log_parser": "tap"});
+    place.write("rows.jsonl", format!("{other}\n{}\n", row()));
+    place.write("logs/m/tiny__tiny-1/test_output.txt", LOG);
+    place.write("tiny__tiny-1.gold.eval.log", LOG);
+    let judge = |log| place.run(&["grade", "--test-output", log, "--instance", "rows.jsonl"]);
+    for log in [
+        "logs/m/tiny__tiny-1/test_output.txt",
+        "tiny__tiny-1.gold.eval.log",
+    ] {
+        let said = judge(log);
+        assert_eq!(said.code, 0, "{log}: {}", said.all());
+        assert!(
+            said.out.starts_with("tiny__tiny-1: "),
+            "{log}: {}",
+            said.out
+        );
+        assert!(said.err.contains("names the instance `tiny__tiny-1`"));
+    }
+    let said = judge("log.txt");
+    assert_eq!(said.code, 2);
+    let told = "`rows.jsonl` holds 2 rows, and the log's path names none of them";
+    assert!(said.err.contains(told), "{}", said.err);
+    assert!(said.err.contains("--instance-id"), "{}", said.err);
 }
 
 #[test]
@@ -126,10 +162,10 @@ fn what_is_wrong_is_named() {
         (without.to_string(), "FAIL_TO_PASS"),
         (broken.to_string(), "FAIL_TO_PASS"),
         (unruled.to_string(), "log_parser"),
-        ("[]".to_owned(), "there is no row"),
-        (json!([row(), row()]).to_string(), "holds 2 rows"),
-        ("{\"instance_id\": ".to_owned(), "line 1: EOF"),
-        ("3".to_owned(), "it holds no row"),
+        ("[]".to_owned(), "row.json"),
+        (json!([row(), row()]).to_string(), "tiny__tiny-1"),
+        ("{\"instance_id\": ".to_owned(), "row.json"),
+        ("3".to_owned(), "expected a JSON object or array"),
     ] {
         place.write("row.json", &content);
         let said = place.run(&JUDGE);
@@ -138,11 +174,7 @@ fn what_is_wrong_is_named() {
     }
     place.write("row.json", row().to_string());
     let said = place.run(&with(&["--instance-id", "tiny__tiny-9"]));
-    assert!(
-        said.err.contains("nearest of its 1 rows is `tiny__tiny-1`"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("tiny__tiny-1"), "{}", said.err);
     let said = place.run(&[
         "grade",
         "--test-output",

@@ -1,6 +1,7 @@
 //! `runner grade --test-output LOG --instance FILE`: the verdict on a log that somebody else's run left, without a sandbox.
 
 mod instance;
+mod task;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -39,7 +40,7 @@ pub(super) fn grade(
             "name the file that holds the instance's row with --instance",
         ));
     };
-    let row = instance::read(file, command.offline.instance_id.as_deref())?;
+    let row = instance::read(command, file, log, printer)?;
     let given = rules::read(options.grading.repository_rules.as_deref())?;
     let parser = command.offline.log_parser.as_deref();
     let spec = grade::spec::of_log(&row.instance, &row.answer, &given, parser);
