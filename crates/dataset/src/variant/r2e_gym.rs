@@ -1,6 +1,8 @@
 //! R2E-Gym.
 
-use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::fields::Fields;
@@ -22,26 +24,52 @@ pub(super) fn normalise(fields: &mut Fields<'_>) -> Result<(), Error> {
     if let Some(Value::Object(expected)) = fields.get(EXPECTED)
         && fields.get("FAIL_TO_PASS").is_none()
     {
-        let passing = expected.iter().filter(|(_, status)| *status == "PASSED");
-        let names = passing
-            .map(|(name, _)| Value::String(plain_name(name)))
-            .collect();
+        let names = passing(expected).map(Value::String).collect();
         fields.set("FAIL_TO_PASS", names);
     }
     Ok(())
 }
 
-/// A test's name without colours, and without the reason that follows it.
-fn plain_name(name: &str) -> String {
+/// The names of those that should pass. Several may become the same: the last in order says what is expected.
+fn passing(expected: &Map<String, Value>) -> impl Iterator<Item = String> {
+    let mut sorted: Vec<(String, bool)> = expected
+        .iter()
+        .map(|(name, status)| (without_colours(name), status == "PASSED"))
+        .collect();
+    sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let cut = sorted
+        .into_iter()
+        .map(|(name, passes)| (before_reason(name), passes));
+    let last: BTreeMap<String, bool> = cut.collect();
+    let names = expected
+        .keys()
+        .map(|name| before_reason(without_colours(name)));
+    let mut told = HashSet::new();
+    names.filter(move |name| last.get(name) == Some(&true) && told.insert(name.clone()))
+}
+
+/// A test's name without colours of one number.
+fn without_colours(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let mut parts = name.split('\u{1b}');
     plain.push_str(parts.next().unwrap_or_default());
     for part in parts {
-        let colour = part.strip_prefix('[').and_then(|rest| rest.split_once('m'));
-        plain.push_str(colour.map_or(part, |(_, after)| after));
+        let number = part.strip_prefix('[').and_then(|rest| rest.split_once('m'));
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some((_, after)) = number.filter(|(number, _)| is_number(number)) {
+            plain.push_str(after);
+        } else {
+            plain.push('\u{1b}');
+            plain.push_str(part);
+        }
     }
-    match plain.split_once(" - ") {
-        Some((name, _)) => name.to_owned(),
-        None => plain,
-    }
+    plain
+}
+
+/// A test's name without the reason that follows it.
+fn before_reason(mut name: String) -> String {
+    let end = name.find(" - ").unwrap_or(name.len());
+    name.truncate(end);
+    name
 }

@@ -23,6 +23,6 @@ mod rust;
 mod tap;
 
 pub use context::Context;
-pub(crate) use elsewhere::r2e_gym::plain as r2e_gym_name;
+pub(crate) use elsewhere::r2e_gym::compared as r2e_gym_names;
 pub use registry::{Parser, UnknownParser, known, parser};
 pub use result::{Parsed, TestResult, Word};

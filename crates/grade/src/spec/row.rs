@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::SpecError;
 use crate::directives::quoted;
-use crate::parse::r2e_gym_name;
+use crate::parse::r2e_gym_names;
 use crate::rules::Shape;
 
 /// The shape of a row whose tests are run in a way of their own.
@@ -135,9 +135,10 @@ pub(super) fn whole_map(
     let read = expected.iter().map(|(name, status)| {
         let status = TestStatus::deserialize(status)
             .map_err(|_| bad(FIELD, &format!("has no known result for `{name}`")))?;
-        Ok((r2e_gym_name(name).into_owned(), status))
+        Ok((&**name, status))
     });
-    read.collect::<Result<_, _>>().map(Some)
+    let expected: Vec<_> = read.collect::<Result<_, SpecError>>()?;
+    Ok(Some(r2e_gym_names(expected.into_iter())))
 }
 
 pub(super) fn bad(field: &'static str, problem: &str) -> SpecError {

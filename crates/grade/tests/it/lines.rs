@@ -129,6 +129,7 @@ const JAVASCRIPT: &[Case] = &[
     case(
         &["p5js"],
         "x\n  1) suite\n       a:\n     AssertionError\n",
+        // Blocks of other languages were taken out before.
         &["0 FAILED suite:a"],
     ),
     case(
@@ -187,8 +188,12 @@ const JAVASCRIPT: &[Case] = &[
     .of("o__r-1", "9.5"),
     case(
         &["next"],
-        "$ xvfb-run a\nStarting browser Chrome\n  suite\n    ✓ a\n    ✗ b\nTOTAL\n",
-        &["4 PASSED suite - a", "5 FAILED suite - b"],
+        "$ xvfb-run a\nStarting browser Chrome\n  suite\n    ✓ a\nAssertionError: #\n\n    ✗ b\n    ✓ c\nTOTAL\n",
+        &[
+            "4 PASSED suite - a",
+            "7 FAILED suite - b",
+            "8 PASSED suite - c",
+        ],
     ),
     case(
         &["prismjs"],

@@ -1,9 +1,8 @@
 //! Fusion Next, whose version 1.27 runs Cypress and all others karma.
 //!
 //! Rules of `parse_log_next` of SWE-bench 5.0.2 (there is none in 4.1.0). In karma's form terminal sequences and the texts of assertion errors
-//! are taken out first, so lines are not counted there.
+//! are taken out first.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -11,6 +10,7 @@ use schema::grading::TestStatus;
 
 use super::failures::Form;
 use crate::parse::context::Context;
+use crate::parse::lines::Places;
 use crate::parse::result::Parsed;
 use crate::parse::suites::{Room, Suites};
 use crate::parse::text::{strip, strip_start, without_escapes};
@@ -22,15 +22,51 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, context: &Context<'_>) -> Parsed
         return cypress(log);
     }
     let plain = without_escapes(log);
-    let bare = match &*ASSERTION {
-        Some(assertion) => assertion.replace_all(&plain, ""),
-        None => Cow::Borrowed(&*plain),
-    };
-    karma(&bare).into_owned()
+    karma(&Rest::of(&plain, ASSERTION.as_ref())).into_owned()
+}
+
+/// What is left of a log, and where lines are gone.
+struct Rest {
+    text: String,
+    /// Places in the text, and how many line ends were taken out there.
+    gaps: Vec<(usize, usize)>,
+}
+
+impl Rest {
+    /// The log without what matches.
+    fn of(log: &str, pattern: Option<&Regex>) -> Self {
+        let (mut text, mut gaps) = (String::with_capacity(log.len()), Vec::new());
+        let mut from = 0;
+        for found in pattern
+            .into_iter()
+            .flat_map(|pattern| pattern.find_iter(log))
+        {
+            text.push_str(log.get(from..found.start()).unwrap_or_default());
+            gaps.push((text.len(), found.as_str().matches('\n').count()));
+            from = found.end();
+        }
+        text.push_str(log.get(from..).unwrap_or_default());
+        Self { text, gaps }
+    }
+
+    /// The log's line at each place, for places in ascending order.
+    fn lines(&self) -> impl FnMut(usize) -> usize + '_ {
+        let mut places = Places::of(&self.text);
+        let mut gaps = self.gaps.iter().peekable();
+        let mut gone = 0;
+        move |at| {
+            while let Some((_, lines)) = gaps.next_if(|(place, _)| *place <= at) {
+                gone += lines;
+            }
+            places.line(at) + gone
+        }
+    }
 }
 
 /// Every run's list, from the start of the browser to the totals. Suites stay open from one run to the next.
-fn karma<'a>(log: &'a str) -> Parsed<'a> {
+fn karma(rest: &Rest) -> Parsed<'_> {
+    let log = &*rest.text;
+    let mut line_of = rest.lines();
     let mut parsed = Parsed::default();
     let (mut suites, mut room) = (Suites::default(), Room::of(log));
     for run in log.split(" xvfb-run ").skip(1) {
@@ -49,8 +85,9 @@ fn karma<'a>(log: &'a str) -> Parsed<'a> {
                 suites.enter(line);
                 continue;
             };
+            let number = line_of(name.as_ptr() as usize - log.as_ptr() as usize);
             match suites.name(name, " - ", &mut room) {
-                Some(name) => parsed.found(name, status, 0),
+                Some(name) => parsed.found(name, status, number),
                 None => parsed.out_of_room(),
             }
         }

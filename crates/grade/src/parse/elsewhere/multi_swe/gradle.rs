@@ -30,10 +30,20 @@ const GRADLE: [(&Pattern, Set); 9] = [
     (&TEST_SKIPPED, Set::Skipped),
 ];
 
+/// Whether a line begins or ends as one that a pattern of [`GRADLE`] matches, which is quicker to see than whether one does.
+fn may_be_gradles(line: &str) -> bool {
+    let ends = ["PASSED", "FAILED", "SKIPPED"];
+    line.starts_with("> Task :")
+        || (line.ends_with('D') && ends.iter().any(|end| line.ends_with(end)))
+}
+
 /// logstash and mockito: what is skipped is so, whatever else is said of it.
 pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
     let mut sets = Sets::default();
     for (at, line) in python_lines(log).enumerate() {
+        if !may_be_gradles(line) {
+            continue;
+        }
         for (pattern, set) in GRADLE {
             // What comes from a cache is known to jib's rules alone.
             if std::ptr::eq(pattern, &raw const TASK_CACHED) {
@@ -55,7 +65,7 @@ pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
 
 /// jib: the last word counts, but for a failure.
 pub(in crate::parse) fn parse_jib<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
-    lasting(log, &GRADLE, |name| name)
+    lasting(log, &GRADLE, may_be_gradles, |name| name)
 }
 
 pattern!(GO_PASS, r"^--- PASS: (\S+)");
@@ -70,28 +80,37 @@ const GO: [(&Pattern, Set); 4] = [
     (&GO_SKIP, Set::Skipped),
 ];
 
+/// The same for [`GO`].
+fn may_be_gos(line: &str) -> bool {
+    line.starts_with("--- ") || line.starts_with("FAIL")
+}
+
 /// `go test -v` (cli).
 pub(in crate::parse) fn parse_go<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
-    lasting(log, &GO, |name| name)
+    lasting(log, &GO, may_be_gos, |name| name)
 }
 
 /// The same where a subtest counts as what it is a part of (grpc-go, go-zero).
 pub(in crate::parse) fn parse_go_bases<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
-    lasting(log, &GO, |name| {
+    lasting(log, &GO, may_be_gos, |name| {
         name.rsplit_once('/').map_or(name, |(base, _)| base)
     })
 }
 
 /// A failure takes a test out of the other sets, a pass out of the skipped; only what failed can be skipped after that. `base` is the name under
-/// which a test is kept; it is looked for under its own.
+/// which a test is kept; it is looked for under its own. `may_match` turns lines away that no pattern matches.
 fn lasting<'a>(
     log: &'a str,
     patterns: &[(&Pattern, Set)],
+    may_match: impl Fn(&str) -> bool,
     base: impl Fn(&'a str) -> &'a str,
 ) -> Parsed<'a> {
     let mut sets = Sets::default();
     for (at, line) in python_lines(log).enumerate() {
         let line = strip(line);
+        if !may_match(line) {
+            continue;
+        }
         for (pattern, set) in patterns {
             let Some(name) = pattern.first(line) else {
                 continue;
