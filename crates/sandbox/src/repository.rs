@@ -46,7 +46,7 @@ pub use unpacked::Unpacked;
 pub(crate) use apply::stage;
 pub(crate) use checkout::{Start, checkout};
 pub(crate) use diff::{diff, diff_of};
-pub(crate) use inside::{Inside, Packer, Started, start};
+pub(crate) use inside::{ImageNames, Inside, Packer, Started, start};
 pub(crate) use proof::prove;
 pub(crate) use snapshot::Owner;
 pub(crate) use worktree::{Worktree, split};

@@ -16,7 +16,7 @@ use crate::limits::{Applied, Network};
 use crate::memory::MemoryKills;
 use crate::network::{self, Attempt, Gateway, Outside};
 use crate::place::{Backend, Files, KeptPlace, Place, PlaceId, PlaceSpec};
-use crate::repository::{self, Inside, Origin, Prepared, SealRecord, Start, Started};
+use crate::repository::{self, ImageNames, Inside, Origin, Prepared, SealRecord, Start, Started};
 use crate::shell::{Captured, End, GRACE, RunOptions, Shell};
 use crate::space;
 
@@ -439,10 +439,9 @@ async fn fill_workspace(place: &dyn Place, spec: &SandboxSpec) -> Result<Started
     match (place.files(), &spec.repository) {
         (Files::Archive(archives), origin) => {
             let inside = Inside::new(place, archives);
-            // The digest says which image it is; a name may come to mean another one.
-            let image = place.applied().image.as_ref().or(spec.place.image.as_ref());
-            let image = image.map(String::as_str).unwrap_or_default();
-            repository::start(&inside, origin, image).await
+            let given = spec.place.image.as_deref().unwrap_or_default();
+            let digest = place.applied().image.as_deref().unwrap_or(given);
+            repository::start(&inside, origin, ImageNames { given, digest }).await
         }
         (Files::Host(workdir), Origin::Host(prepared)) => {
             let (source, workdir) = (Arc::clone(prepared), workdir.to_owned());

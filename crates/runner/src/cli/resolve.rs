@@ -1,6 +1,7 @@
 //! From layered options to the plain settings of a run.
 
 mod identity;
+mod limits;
 mod operation;
 mod transport;
 

@@ -315,3 +315,21 @@ fn a_status_that_is_none_and_a_run_that_is_not_there() {
     assert!(select("resolvd@runs/x").contains("\"resolvd\" is no status"));
     assert!(select("resolved@runs/x").contains("runs/x"));
 }
+
+#[test]
+fn limits_that_are_none_or_too_small_to_live_with() {
+    let place = with_row(r#""repo_path": "none""#);
+    for (flag, value) in [
+        ("--pids", "0"),
+        ("--pids", "1"),
+        ("--memory", "0"),
+        ("--memory", "1MiB"),
+        ("--cpus", "0"),
+        ("--disk", "0"),
+    ] {
+        let said = place.run(&[&RUN[..], &[flag, value]].concat());
+        assert_eq!(said.code, 2, "{}", said.all());
+        let named = said.all().contains(&format!("`{flag} none`"));
+        assert!(named, "{}", said.all());
+    }
+}

@@ -31,7 +31,7 @@ pub(crate) use image::ImageRepository;
 pub use image::{Fallback, ImageRepositories};
 pub(crate) use pack_in::Packer;
 pub use start::Origin;
-pub(crate) use start::{Started, start};
+pub(crate) use start::{ImageNames, Started, start};
 
 /// How often a workspace is read again for contents that seemed not to matter.
 const READINGS: usize = 4;

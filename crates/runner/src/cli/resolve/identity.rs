@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use sandbox::limits::{Limit, Limits as SandboxLimits, Network};
+use sandbox::limits::Network;
 use sha2::{Digest, Sha256};
 
-use super::set;
+use super::{limits, set};
 use crate::cli::error::Error;
 use crate::layers::Resolved;
 use crate::layers::options::{
     self, Acting, Agent, Options, PatchName, Patches, Sandbox, SandboxName,
 };
-use crate::layers::values::{Amount, Cap, Count, Pair};
+use crate::layers::values::Pair;
 use crate::rights::Rights;
 use crate::settings::{Identity, PatchKind, PathRules, Prompts, SandboxChoice};
 
@@ -49,7 +49,7 @@ pub(super) fn identity(
         image: sandbox.images.image.clone(),
         platform: sandbox.images.platform.clone(),
         rights: rights(&sandbox.rights)?,
-        sandbox_limits: sandbox_limits(resolved, sandbox),
+        sandbox_limits: limits::limits(resolved, sandbox)?,
         setup_commands: sandbox.setup_command.clone().unwrap_or_default(),
         environment_sha256,
         must_patch: set("must_patch", acting.must_patch)?,
@@ -164,26 +164,6 @@ fn rights(given: &options::Rights) -> Result<Rights, Error> {
 /// The network asked for.
 fn network(sandbox: &Sandbox) -> Result<Network, Error> {
     set("network", sandbox.network.clone()).map(|reach| reach.0)
-}
-
-/// Limits of each sandbox; those that the user set must be enforced, defaults need not.
-fn sandbox_limits(resolved: &Resolved, sandbox: &Sandbox) -> SandboxLimits {
-    fn limit<T, U>(
-        resolved: &Resolved,
-        key: &str,
-        cap: Option<Cap<T>>,
-        value: impl Fn(T) -> U,
-    ) -> Option<Limit<U>> {
-        let explicit = resolved.is_explicit(key);
-        let limit = cap.and_then(Cap::limit).map(value);
-        limit.map(|value| Limit { value, explicit })
-    }
-    SandboxLimits {
-        memory: limit(resolved, "memory", sandbox.memory, |size| size.0),
-        cpus: limit(resolved, "cpus", sandbox.cpus, |amount: Amount| amount.0),
-        pids: limit(resolved, "pids", sandbox.pids, |count: Count| count.0),
-        disk: limit(resolved, "disk", sandbox.disk, |size| size.0),
-    }
 }
 
 fn path_rules(patches: &Patches) -> PathRules {

@@ -42,11 +42,20 @@ pub enum Origin {
 /// The repository that a place has now, and how it looks.
 pub(crate) type Started = (Arc<Prepared>, Start);
 
+/// What an image is known by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImageNames<'a> {
+    /// As the user or the row names it: it may come to mean another image.
+    pub(crate) given: &'a str,
+    /// What says which image it is.
+    pub(crate) digest: &'a str,
+}
+
 /// Gives a fresh place its sealed repository.
 pub(crate) async fn start(
     inside: &Inside<'_>,
     origin: &Origin,
-    image: &str,
+    image: ImageNames<'_>,
 ) -> Result<Started, Error> {
     match origin {
         Origin::Host(prepared) => inside.put_in(Arc::clone(prepared)).await,
@@ -56,20 +65,47 @@ pub(crate) async fn start(
             change,
             fallback,
         } => {
-            let own = repositories.get(inside, image, base_commit.as_deref(), change.as_ref());
-            if let Some(own) = own.await? {
+            let (base, change) = (base_commit.as_deref(), change.as_ref());
+            let own = repositories.get(inside, image.digest, base, change).await;
+            let workdir = inside.place.workdir();
+            if let Some(own) = own.map_err(|error| of_image(error, image.given, workdir))? {
                 return inside.put_back(&own).await;
             }
-            let Some(fallback) = fallback else {
-                let at = format!("{image}:{}", inside.place.workdir());
-                return Err(Error::repository(
-                    at.as_ref(),
-                    "the image has no git repository there",
-                    "name the directory where it has one (the row's `workdir`), or give the repository (the row's `repo_path`, or `--repos DIR`)",
-                ));
-            };
-            inside.put_in(fallback().await?).await
+            match fallback {
+                Some(fallback) => inside.put_in(fallback().await?).await,
+                None => Err(unusable(
+                    image.given,
+                    format!("it has no git repository in {workdir}"),
+                )),
+            }
         }
+    }
+}
+
+/// What is wrong with an image's own repository is so for every sandbox that is made of it.
+fn of_image(error: Error, image: &str, workdir: &str) -> Error {
+    match error {
+        Error::Repository {
+            problem, source, ..
+        } => {
+            let cause = source.map(|source| format!(": {source}"));
+            let cause = cause.unwrap_or_default();
+            unusable(
+                image,
+                format!("its repository in {workdir} cannot be used: {problem}{cause}"),
+            )
+        }
+        other => other,
+    }
+}
+
+fn unusable(image: &str, problem: String) -> Error {
+    Error::Image {
+        image: image.to_owned(),
+        problem,
+        hint: String::from(
+            "name the directory where it has a repository (the row's `workdir`), or give the repository (the row's `repo_path`, or `--repos DIR`)",
+        ),
     }
 }
 
