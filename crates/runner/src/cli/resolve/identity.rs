@@ -12,7 +12,7 @@ use crate::layers::Resolved;
 use crate::layers::options::{
     self, Acting, Agent, Options, PatchName, Patches, Sandbox, SandboxName,
 };
-use crate::layers::values::Pair;
+use crate::layers::values::{Cap, Pair};
 use crate::rights::Rights;
 use crate::settings::{Identity, PatchKind, PathRules, Prompts, SandboxChoice};
 
