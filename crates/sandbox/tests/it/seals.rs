@@ -223,6 +223,10 @@ async fn nothing_of_an_images_repository_is_left_but_its_history() {
             "{kind:?}: the work tree is as the image has it"
         );
         check(&sandbox, &format!("{kind:?}")).await;
+        if matches!(kind, BackendKind::Docker) {
+            let (linked, _) = ask(&sandbox, "ls -A /testbed.beside/linked").await;
+            assert_eq!(linked, "", "another checkout is empty");
+        }
 
         run(
             &sandbox,

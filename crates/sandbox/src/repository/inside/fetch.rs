@@ -17,12 +17,22 @@ const MAX_TEXT: u64 = 1 << 20;
 /// How many object directories may borrow from each other in a row.
 const MAX_ALTERNATES: usize = 16;
 
+/// Other checkouts of a repository that are looked for.
+const MAX_CHECKOUTS: usize = 64;
+/// Directories of a system, which no checkout makes one's own.
+const SYSTEM: [&str; 15] = [
+    "/", "/bin", "/boot", "/home", "/lib", "/media", "/mnt", "/opt", "/root", "/run", "/sbin",
+    "/srv", "/tmp", "/usr", "/var",
+];
+/// Those of which nothing is anybody's.
+const MACHINE: [&str; 4] = ["/dev", "/etc", "/proc", "/sys"];
+
 /// An image's repository on the host, as far as it is of use.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     /// A bare repository.
     pub(super) directory: PathBuf,
-    /// Directories of the place, beside `.git`, that hold some of its history.
+    /// Directories of the place, beside `.git`, that hold some of its history, or a checkout of it.
     pub(super) elsewhere: Vec<String>,
     /// What is not in the directory any more and still counts.
     pub(super) left_out: LeftOut,
@@ -40,6 +50,8 @@ struct Seen {
     configuration: String,
     reflogs: u64,
     worktrees: u64,
+    /// What each of them says of where it is: the path of its `.git`.
+    checkouts: Vec<String>,
     modules: u64,
 }
 
@@ -74,6 +86,15 @@ impl Inside<'_> {
         }
         self.fetch_alternates(&format!("{at}/objects"), &seen, &mut fetched)
             .await?;
+        // The main checkout of a repository that has others is one of them.
+        seen.checkouts.push(at);
+        for checkout in &seen.checkouts {
+            let checkout = resolve("", checkout.trim());
+            let checkout = checkout.strip_suffix("/.git").unwrap_or_default();
+            if is_apart(checkout, workdir) && self.get(checkout).await?.is_some() {
+                fetched.elsewhere.push(checkout.to_owned());
+            }
+        }
         let directory = fetched.directory.clone();
         let written = work(move || {
             finish(&directory, &seen.configuration)
@@ -185,6 +206,11 @@ impl Taker {
         match (&entry.kind, parts.as_slice()) {
             (EntryKind::Directory, ["worktrees", _]) => self.seen.worktrees += 1,
             (EntryKind::File, ["modules", .., "HEAD"]) => self.seen.modules += 1,
+            (EntryKind::File, ["worktrees", _, "gitdir"])
+                if self.seen.checkouts.len() < MAX_CHECKOUTS =>
+            {
+                self.seen.checkouts.push(text(content)?);
+            }
             (EntryKind::File, ["logs", ..]) => self.seen.reflogs += 1,
             (EntryKind::File, ["config"]) => self.seen.configuration = text(content)?,
             (EntryKind::File, ["commondir"]) => {
@@ -250,6 +276,18 @@ impl Taker {
     }
 }
 
+/// Whether a directory may be emptied without touching the workspace or the system's own.
+fn is_apart(directory: &str, workdir: &str) -> bool {
+    let [directory, workdir] = [directory, workdir].map(Path::new);
+    let is = |system: &&str| Path::new(system) == directory;
+    let holds = |system: &&str| directory.starts_with(system);
+    directory.is_absolute()
+        && !SYSTEM.iter().any(|system| is(system))
+        && !MACHINE.iter().any(|system| holds(system))
+        && !workdir.starts_with(directory)
+        && !directory.starts_with(workdir)
+}
+
 fn make_parent(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)
 }
@@ -308,7 +346,7 @@ fn finish(directory: &Path, configuration: &str) -> Result<(), Cause> {
 
 #[cfg(test)]
 mod tests {
-    use super::resolve;
+    use super::{is_apart, resolve};
 
     #[test]
     fn paths_of_the_place_are_resolved_without_looking() {
@@ -325,5 +363,24 @@ mod tests {
         ] {
             assert_eq!(resolve(from, path), expected, "{from} {path}");
         }
+    }
+
+    #[test]
+    fn only_what_is_nobody_elses_is_emptied() {
+        for (directory, apart) in [
+            ("/linked", true),
+            ("/opt/wt", true),
+            ("/testbed-2", true),
+            ("/testbed", false),
+            ("/testbed/inner", false),
+            ("/", false),
+            ("", false),
+            ("/opt", false),
+            ("/etc/x", false),
+            ("/proc/self/cwd", false),
+        ] {
+            assert_eq!(is_apart(directory, "/testbed"), apart, "{directory}");
+        }
+        assert!(!is_apart("/srv/work", "/srv/work/tree"));
     }
 }
