@@ -18,6 +18,7 @@ pub mod rules;
 pub mod spec;
 pub mod stats;
 pub mod status_map;
+pub mod tamper;
 pub mod verdict;
 
 pub use eval_script::wrap;

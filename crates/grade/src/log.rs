@@ -44,6 +44,8 @@ pub struct LogParts {
     pub test_exit: Option<i32>,
     /// Exit code of the whole script.
     pub script_exit: Option<i32>,
+    /// What was printed after the script had told its exit code, which is the last thing that it does.
+    pub late: String,
     /// Whether a mark occurs more often than the script prints it.
     pub repeated_marks: bool,
     /// Whether this is a log of SWE-bench's harness, which reads all of one that shows nothing between the marks.
@@ -145,6 +147,8 @@ pub fn read(log: &[u8], nonce: &str) -> LogParts {
         last(&mark(TEST_EXIT)),
         last(&script_exit),
     );
+    let late = after_line(parts.whole(), &script_exit).to_owned();
+    parts.late = late;
     parts.shape = match parts.official_tests() {
         Some(_) => LogShape::Marked,
         None => LogShape::Unreadable,
@@ -158,6 +162,13 @@ pub fn nonce(script: &str) -> Option<&str> {
     let nonce = rest.strip_prefix(' ')?.split('\'').next()?;
     let plain = |c: char| c.is_ascii_alphanumeric();
     (!nonce.is_empty() && nonce.chars().all(plain)).then_some(nonce)
+}
+
+/// What follows the first line with this mark.
+fn after_line<'t>(text: &'t str, mark: &str) -> &'t str {
+    let from = occurrences(text, mark).next();
+    let rest = from.and_then(|from| text.get(from..)).unwrap_or_default();
+    rest.split_once('\n').map_or("", |(_, after)| after)
 }
 
 /// Takes apart a log of the official harness. Logs of its first versions have no marks: their whole text counts, where it says that a patch was

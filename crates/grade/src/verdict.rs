@@ -13,6 +13,7 @@ use crate::log::LogParts;
 use crate::parse::{Context, UnknownParser, parser};
 use crate::reading::{Reading, ran_silently};
 use crate::results::{Match, Results};
+use crate::tamper::late_results;
 
 /// What happened when a patch was graded.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +71,7 @@ pub fn verdict(spec: &GradingSpec, evidence: &Evidence<'_>) -> Result<Verdict, U
     let met = resolution(&verdict.fail_to_pass, &verdict.pass_to_pass) == Resolution::Full;
     let doubts = doubts(&verdict, spec, log, &results);
     if met && objection.is_none() && !nothing_turned(&verdict, spec) {
-        verdict.tamper_reason = tampering(log, evidence);
+        verdict.tamper_reason = tampering(spec, log, evidence);
         verdict.resolved = verdict.tamper_reason.is_none();
     }
     let notes = reading.notes().into_iter().chain(objection).chain(doubts);
@@ -211,9 +212,14 @@ fn readable(
 }
 
 /// Why a log that says "resolved" is not believed.
-fn tampering(log: &LogParts, evidence: &Evidence<'_>) -> Option<String> {
+fn tampering(spec: &GradingSpec, log: &LogParts, evidence: &Evidence<'_>) -> Option<String> {
     if log.repeated_marks {
         return Some("the log holds a mark of the script twice".to_owned());
+    }
+    if let Some(test) = late_results(spec, log) {
+        return Some(format!(
+            "something that outlived the script reported `{test}` after the script had ended"
+        ));
     }
     match (log.script_exit, evidence.exit_code) {
         (Some(logged), Some(seen)) if logged != seen => Some(format!(

@@ -5,6 +5,7 @@
 
 pub mod bucket;
 pub mod event;
+pub mod examination;
 pub mod failure;
 pub mod grading;
 mod hex;
@@ -25,6 +26,7 @@ pub mod version;
 
 pub use bucket::Bucket;
 pub use event::{Elapsed, Event, Record};
+pub use examination::{Examination, TamperCheck};
 pub use failure::{FailureKind, ModelFailureKind};
 pub use grading::{EvalType, GradingSpec, TestStatus, Verdict};
 pub use hex::hex;

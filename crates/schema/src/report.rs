@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
+use crate::examination::Examination;
 use crate::grading::{Harness, Profile, Verdict};
 use crate::instance::InstanceId;
 use crate::message::Usage;
@@ -180,4 +181,7 @@ pub struct GradingReport {
     pub judged_again: Option<u32>,
     /// Seconds that the grading took, or that earlier one.
     pub seconds: f64,
+    /// The second look at a verdict that says "resolved"; `None` where the tests were not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examination: Option<Examination>,
 }
