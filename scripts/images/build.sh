@@ -8,17 +8,18 @@
 #   busybox   patchmill-busybox:1       busybox alone: sh, but no bash
 #   empty     patchmill-empty:1         no program at all
 #   layout    patchmill-layout:1, -layout-user:1, -layout-app:1    laid out as datasets' own images: an environment, a decoy Python, /testbed or /app
+#   pytest    patchmill-pytest:1        the base with pytest and Django, from Python's package index
 #   awkward   patchmill-awkward:1       an entry point, a volume, a health check, and a user that no file knows
 #   demo      patchmill-demo:INSTANCE   the demo's repositories at /testbed, one image for each row
 #   real      patchmill-real:INSTANCE   a few real instances, where their rows and PyPI can be reached
 #
 # An image is built again only when its script, or the image that it is made from, has changed; with --missing, only when it does not exist.
-# Only `base` and `real` need the network. Needs docker with an engine that answers, and for `base` mmdebstrap.
+# Only `base`, `pytest` and `real` need the network. Needs docker with an engine that answers, and for `base` mmdebstrap.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/engine.sh"
 
-all=(base busybox empty layout awkward demo)
+all=(base busybox empty layout pytest awkward demo)
 mode=changed
 names=()
 for word in "$@"; do

@@ -2,6 +2,7 @@
 
 mod cache;
 mod conclusion;
+mod examination;
 mod rejudge;
 mod test_log;
 
@@ -147,7 +148,10 @@ impl Grading<'_> {
         let whose = (&self.job.key, Some(self.job.grading));
         self.context.give_back(lease, failed, whose, reports).await;
         match ruling? {
-            Some(ruling) => Ok(Some(self.conclude(ruling)?)),
+            Some(ruling) => match self.examined(ruling, patch, reports).await? {
+                Some(ruling) => Ok(Some(self.conclude(ruling)?)),
+                None => Ok(None),
+            },
             None => Ok(None),
         }
     }
@@ -164,16 +168,12 @@ impl Grading<'_> {
 
     /// The verdict on a patch in a fresh sandbox: an earlier one, where all that it depends on is the same.
     async fn run(&self, sandbox: &Arc<Sandbox>, patch: &[u8]) -> Result<Option<Ruling>, Failure> {
-        let init = self.context.shell_init(self.entry);
-        let preamble = profile::preamble(self.profile, &self.context.environment);
-        let spec = GradingSpec {
-            eval_script: preamble + &started_with(init, &self.spec.eval_script),
-            ..self.spec.clone()
-        };
+        let spec = self.run_as(&self.spec.eval_script);
         let asked = Asked {
             patch,
             spec: &spec,
             profile: self.profile,
+            tamper_check: self.context.operation.tamper_check,
             identity: &self.context.identity,
             timeout: self.options().timeout,
         };
@@ -192,6 +192,16 @@ impl Grading<'_> {
             }
             .into()
         }))
+    }
+
+    /// The specification with a script that begins as every shell of the sandbox and the profile have it.
+    fn run_as(&self, script: &str) -> GradingSpec {
+        let init = self.context.shell_init(self.entry);
+        let preamble = profile::preamble(self.profile, &self.context.environment);
+        GradingSpec {
+            eval_script: preamble + &started_with(init, script),
+            ..self.spec.clone()
+        }
     }
 
     fn cache(&self) -> Option<Cache> {
@@ -240,6 +250,7 @@ impl Grading<'_> {
                 Ok(Some(Judged {
                     sign,
                     log: log.text,
+                    parts: Some(ran.parts),
                     ..Judged::from(verdict)
                 }))
             }

@@ -9,7 +9,7 @@ use super::missing;
 /// What this process has found or built.
 static THERE: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-/// The image called `name`, built first where it is missing: `base`, `busybox`, `empty`, `layout`, `layout-user`, `layout-app`, `awkward`, or `demo`, which is
+/// The image called `name`, built first where it is missing: `base`, `busybox`, `empty`, `layout`, `layout-user`, `layout-app`, `pytest`, `awkward`, or `demo`, which is
 /// the one of the demo's first row and stands for all of them. Tests of other processes that need the same image wait.
 ///
 /// `None`, after saying so, where there is no engine or the image cannot be built; a panic instead where `PATCHMILL_REQUIRE` names `docker`.
@@ -40,6 +40,7 @@ fn named(name: &str) -> (&'static str, &'static str) {
         "layout" => ("layout", "patchmill-layout:1"),
         "layout-user" => ("layout", "patchmill-layout-user:1"),
         "layout-app" => ("layout", "patchmill-layout-app:1"),
+        "pytest" => ("pytest", "patchmill-pytest:1"),
         "awkward" => ("awkward", "patchmill-awkward:1"),
         "demo" => ("demo", "patchmill-demo:patchmill-demo__spanset-14"),
         other => panic!("no image is called {other}"),

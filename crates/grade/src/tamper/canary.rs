@@ -1,4 +1,4 @@
-//! Tests of ours that must fail, in the ways in which tests fail, and one that must pass. Nobody can tell them from the instance's own by their
+//! Tests of ours that must fail, in the ways in which tests fail, and some that must pass. Nobody can tell them from the instance's own by their
 //! names, which are made anew each time.
 
 use std::fmt::Write;
@@ -159,6 +159,11 @@ fn python(draw: &mut Draw, tests_text: &str) -> (String, Vec<CanaryTest>) {
     let (one, other) = draw.unequal();
     let _ = write!(
         text,
+        "\n\ndef {}():\n    found = {other}\n    assert found == {other}\n",
+        test(draw, false)
+    );
+    let _ = write!(
+        text,
         "\n\ndef {}():\n    found = {one}\n    assert found == {other}\n",
         test(draw, true)
     );
@@ -217,10 +222,10 @@ mod tests {
         assert_eq!(of(7), of(7));
         assert_ne!(of(7).path, of(8).path);
         assert!(of(7).path.starts_with("tests/unit/test_"));
-        assert_eq!(of(7).tests.iter().filter(|test| !test.must_fail).count(), 1);
+        assert_eq!(of(7).tests.iter().filter(|test| !test.must_fail).count(), 2);
         let names: std::collections::BTreeSet<_> =
             of(7).tests.into_iter().map(|test| test.name).collect();
-        assert_eq!(names.len(), 6);
+        assert_eq!(names.len(), 7);
         let other = canaries(Language::Python, "core_test.py", "", 1);
         assert!(other.path.ends_with("_test.py") && !other.path.contains('/'));
     }

@@ -27,7 +27,7 @@ pub fn signs(spec: &GradingSpec, log: &LogParts, verdict: &Verdict) -> Vec<Suspi
 /// pytest ends with a line of totals, whatever it is told to print before.
 fn totals(spec: &GradingSpec, log: &LogParts, verdict: &Verdict) -> Option<&'static str> {
     static TOTALS: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?m)^(?:=+ )?(?:.*, )?(\d+) passed[, ].* in [\d.:]+").ok());
+        LazyLock::new(|| Regex::new(r"(?m)^(?:=+ )?(?:.*, )?(\d+) passed\b.* in [\d.:]+").ok());
     if !spec.eval_script.contains("pytest") {
         return None;
     }

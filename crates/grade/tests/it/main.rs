@@ -37,3 +37,5 @@ mod specs;
 mod summaries;
 #[cfg(test)]
 mod tables;
+#[cfg(test)]
+mod tampering;

@@ -152,6 +152,7 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
         harness: newest.of("harness", given.harness, own.harness),
         grade_profile: newest.of("grade_profile", given.grade_profile, own.grade_profile),
+        tamper_check: newest.of("tamper_check", given.tamper_check, own.tamper_check),
         grade_timeout: newest.of("grade_timeout", given.grade_timeout, own.grade_timeout),
         repository_rules: newest.of(
             "repository_rules",

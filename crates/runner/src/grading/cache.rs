@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sandbox::Sandbox;
 use schema::Bucket;
+use schema::examination::TamperCheck;
 use schema::grading::{GradingSpec, Profile};
 use schema::report::GradingReport;
 use serde::Serialize;
@@ -29,6 +30,7 @@ const LEVEL: i32 = 3;
 struct Question<'a> {
     grader: &'a str,
     profile: Profile,
+    tamper_check: TamperCheck,
     image: &'a str,
     start_commit: &'a str,
     patch_sha256: String,
@@ -49,6 +51,7 @@ pub(super) struct Asked<'a> {
     pub(super) patch: &'a [u8],
     pub(super) spec: &'a GradingSpec,
     pub(super) profile: Profile,
+    pub(super) tamper_check: TamperCheck,
     pub(super) identity: &'a Identity,
     pub(super) timeout: std::time::Duration,
 }
@@ -60,6 +63,7 @@ pub(super) fn key(asked: &Asked<'_>, sandbox: &Sandbox) -> Option<String> {
     let question = Question {
         grader: GRADER,
         profile: asked.profile,
+        tamper_check: asked.tamper_check,
         image: applied.image.as_deref()?,
         start_commit: sandbox.start_commit(),
         patch_sha256: schema::hex(&Sha256::digest(asked.patch)),

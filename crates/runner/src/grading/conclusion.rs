@@ -4,9 +4,11 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use grade::LogParts;
 use grade::official::{Graded, Signature};
 use schema::InstanceId;
 use schema::bucket::OfficialClass;
+use schema::examination::Examination;
 use schema::grading::{GradingSpec, Profile, Verdict};
 use schema::journal::GradeSummary;
 use schema::report::GradingReport;
@@ -16,7 +18,7 @@ use crate::attempt::failure::Failure;
 use crate::store::atomic;
 
 /// Version of the rules by which this program grades: a verdict of another version is no answer.
-pub(crate) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
+pub(crate) const GRADER: &str = concat!(env!("CARGO_PKG_VERSION"), "+4");
 
 /// What a grading comes to.
 pub(super) enum Ruling {
@@ -52,6 +54,10 @@ pub(super) struct Judged {
     pub(super) unmet: Vec<String>,
     /// What the script printed, empty where none was run.
     pub(super) log: Vec<u8>,
+    /// The same in its parts.
+    pub(super) parts: Option<LogParts>,
+    /// The second look at the verdict; `None` before it.
+    pub(super) examination: Option<Examination>,
 }
 
 impl From<Verdict> for Judged {
@@ -62,6 +68,8 @@ impl From<Verdict> for Judged {
             key: None,
             unmet: Vec::new(),
             log: Vec::new(),
+            parts: None,
+            examination: None,
         }
     }
 }
@@ -79,6 +87,8 @@ pub(super) fn report(
         key,
         unmet,
         log: _,
+        parts: _,
+        examination,
     } = judged;
     let (failed, missing) = grade::bucket::failures(&verdict);
     GradingReport {
@@ -95,6 +105,7 @@ pub(super) fn report(
         cached: false,
         judged_again: None,
         seconds,
+        examination,
         verdict,
     }
 }

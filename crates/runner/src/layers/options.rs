@@ -20,7 +20,7 @@ pub use agent::{Acting, Agent};
 pub use batch::{Batch, Gates};
 pub use images::{Images, PullName};
 pub use model::Model;
-pub use patches::{Grading, HarnessName, PartialName, PatchName, Patches, ProfileName};
+pub use patches::{Grading, HarnessName, PartialName, PatchName, Patches, ProfileName, TamperName};
 pub use rights::Rights;
 pub use sandbox::{KeepName, Keeping, Sandbox, SandboxName};
 pub use scoring::Scoring;

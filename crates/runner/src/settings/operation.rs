@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sandbox::place::docker::Pull;
+use schema::examination::TamperCheck;
 use schema::grading::Harness;
 use schema::seconds;
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,9 @@ pub struct Operation {
     /// Under which conditions patches are graded.
     #[serde(default)]
     pub grade_profile: ProfileChoice,
+    /// When a verdict that says "resolved" is looked at a second time.
+    #[serde(default)]
+    pub tamper_check: TamperCheck,
     /// Generation of the official harness whose verdicts are given.
     #[serde(default)]
     pub harness: Harness,

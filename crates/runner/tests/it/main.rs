@@ -46,4 +46,5 @@ mod secrets;
 mod servers;
 mod shell;
 mod started;
+mod tampering;
 mod validate;

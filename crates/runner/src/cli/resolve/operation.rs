@@ -65,6 +65,7 @@ pub(super) fn operation(
         grade_workers: at_least_one("grade-workers", grade_workers)?,
         grade_timeout: set("grade_timeout", grading.grade_timeout)?.0,
         grade_profile: set("grade_profile", grading.grade_profile)?.into(),
+        tamper_check: set("tamper_check", grading.tamper_check)?.into(),
         repository_rules: grading.repository_rules.clone(),
         grade_cache: set("grade_cache", grading.grade_cache)?,
         harness: super::harness(grading)?,

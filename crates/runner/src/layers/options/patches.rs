@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use schema::examination::TamperCheck;
 use schema::grading::Harness;
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +145,28 @@ impl From<ProfileName> for ProfileChoice {
     }
 }
 
+/// When a verdict that says "resolved" is looked at a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TamperName {
+    /// Where the patch or the log is suspicious
+    Auto,
+    /// Always
+    Always,
+    /// Never: only what the first run shows counts
+    Never,
+}
+
+impl From<TamperName> for TamperCheck {
+    fn from(name: TamperName) -> Self {
+        match name {
+            TamperName::Auto => Self::Auto,
+            TamperName::Always => Self::Always,
+            TamperName::Never => Self::Never,
+        }
+    }
+}
+
 /// How grading is done.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Patches and grading")]
@@ -161,6 +184,10 @@ pub struct Grading {
     #[arg(long, value_name = "PROFILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade_profile: Option<ProfileName>,
+    /// When the tests of a resolved instance are run again, beside tests that must fail, to see whether the patch tampers with them
+    #[arg(long, value_name = "WHEN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tamper_check: Option<TamperName>,
     /// How the tests of repositories are run, for rows that do not say it: a file in the form of `configs/repositories/`, or a directory of them
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -52,6 +52,7 @@ fn report(profile: Profile, value: bool, keep: bool) -> GradingReport {
         cache_key: None,
         cached: false,
         judged_again: None,
+        examination: None,
         seconds: 0.0,
     }
 }
