@@ -266,18 +266,6 @@ fn r2e_gym() {
     assert_cases(&spec, &[("", true, true)], |_| twice.clone());
 }
 
-fn conformance() -> Option<std::path::PathBuf> {
-    let directory = std::env::var_os("PATCHMILL_CONFORMANCE").map_or_else(
-        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
-        std::path::PathBuf::from,
-    );
-    if directory.is_dir() {
-        return Some(directory);
-    }
-    eprintln!("SKIPPED: no conformance data at {}", directory.display());
-    None
-}
-
 /// What Cargo prints of the tests in one of Multi-SWE-bench's results.
 fn printed(result: &Value) -> String {
     let lines = |list: &str, word: &str| {
@@ -291,7 +279,7 @@ fn printed(result: &Value) -> String {
 /// Rows of Multi-SWE-bench hold the results of the known fix: it is resolved, and neither the unchanged project nor its new tests alone are.
 #[test]
 fn real_rows_of_multi_swe_bench() {
-    let Some(directory) = conformance() else {
+    let Some(directory) = testkit::conformance() else {
         return;
     };
     let directory = directory.join("instances/multi-swe-bench");

@@ -1,6 +1,5 @@
 //! Logs of datasets whose harnesses put no marks into them, each judged by its own dataset's rules.
 
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -125,23 +124,10 @@ fn rows_of_versions_that_no_rules_know() {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "what is left out is said")]
-fn conformance() -> Option<PathBuf> {
-    let directory = std::env::var_os("PATCHMILL_CONFORMANCE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
-        PathBuf::from,
-    );
-    if directory.is_dir() {
-        return Some(directory);
-    }
-    eprintln!("SKIPPED: no conformance data at {}", directory.display());
-    None
-}
-
 /// A real log of Go's tests, and what Pro's own parser made of it, come to one verdict.
 #[test]
 fn a_real_log_of_pro_and_its_parsers_output() {
-    let Some(directory) = conformance() else {
+    let Some(directory) = testkit::conformance() else {
         return;
     };
     let read =
