@@ -40,11 +40,12 @@ def repository(directory):
     return subprocess.run(["git", "rev-parse", "HEAD"], cwd=directory / "repo", check=True, capture_output=True, text=True).stdout.strip()
 
 
-def peak(command, directory):
-    """Bytes that the command had at most; it must succeed."""
-    child = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL)
+def peak(command, directory, expected=0):
+    """Bytes that the command had at most; it must end with this code."""
+    quiet = subprocess.DEVNULL if expected else None
+    child = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=quiet)
     _, status, usage = os.wait4(child.pid, 0)
-    if status:
+    if os.waitstatus_to_exitcode(status) != expected:
         sys.exit(f"{command}: status {status}")
     return usage.ru_maxrss * 1024
 
@@ -56,12 +57,14 @@ def main():
         scratch = pathlib.Path(scratch)
         dataset(scratch, repository(scratch))
         common = ["--dataset", "rows.jsonl", "--sandbox", "local", "--scratch", "scratch", "--out"]
-        for name, arguments in {
-            "run --dry-run": ["run", "--model", "script:script.jsonl", *common, "dry", "--dry-run"],
-            "run --slice": ["run", "--model", "script:script.jsonl", *common, "run", "--slice", "5:6", "--grade"],
-            "grade": ["grade", "preds.json", *common, "graded"],
-        }.items():
-            most = peak([runner, *arguments], scratch)
+        for name, arguments, code in (
+            ("run --dry-run", ["run", "--model", "script:script.jsonl", *common, "dry", "--dry-run"], 0),
+            ("run --slice", ["run", "--model", "script:script.jsonl", *common, "run", "--slice", "5:6", "--grade"], 0),
+            # All rows are held, then it shows that there is no such model.
+            ("run", ["run", "--model", "script:none.jsonl", *common, "all"], 2),
+            ("grade", ["grade", "preds.json", *common, "graded"], 0),
+        ):
+            most = peak([runner, *arguments], scratch, code)
             print(f"rows     {name}: {most / 1e6:.0f} MB (bar {BAR / 1e6:.0f})", flush=True)
             good &= most < BAR
     sys.exit(not good)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dataset::LoadOptions;
+use dataset::images::Naming;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -46,6 +47,39 @@ fn every_published_row_is_read_and_nothing_is_lost() {
         }
     }
     assert!(count > 50, "only {count} rows");
+}
+
+#[test]
+fn who_solves_a_published_row_needs_nothing_of_what_graders_do() {
+    let Some(directory) = instances() else { return };
+    for path in files(&directory) {
+        for row in dataset::load(&path, &LoadOptions::default()).unwrap().rows {
+            let (whole, light) = (row.clone(), row.to_solve());
+            assert_eq!(light.instance, whole.instance);
+            assert_eq!(light.sha256, whole.sha256);
+            assert_eq!(light.family().name, whole.family().name);
+            assert_eq!(
+                light.family().workdir(&light),
+                whole.family().workdir(&whole)
+            );
+            let image = |row| {
+                Naming::default()
+                    .image(row)
+                    .unwrap()
+                    .map(|image| image.name)
+            };
+            assert_eq!(image(&light), image(&whole));
+            assert_eq!(light.answer.start_patch, whole.answer.start_patch);
+            let known = [
+                &light.answer.patch,
+                &light.answer.test_patch,
+                &light.answer.hints,
+            ];
+            assert_eq!(known, [&None; 3]);
+            let held = serde_json::to_string(&light.answer.extra).unwrap();
+            assert!(held.len() < 8000, "{}: {}", whole.instance.id, held.len());
+        }
+    }
 }
 
 fn check(row: &dataset::Row, raw: &Value) {

@@ -62,11 +62,12 @@ pub(super) fn run(command: &Run, negated: Table, printer: &Printer) -> Result<Ex
     }
     let options = resolved.options()?;
     let subject = subject(&options, &command.once, printer)?;
-    // A dry run looks at rows one by one; a run holds them. Either way a dataset that is wrong is told before anything else that is.
+    // A dry run looks at rows one by one; a run holds them, those that nobody grades without what graders need. Either way a dataset that is wrong is told before anything else that is.
     let rows = match &subject {
         Subject::Issue(row) => Some(vec![(**row).clone()]),
         Subject::Dataset(_) if command.once.dry_run => None,
-        Subject::Dataset(source) => Some(source.rows()?),
+        Subject::Dataset(source) if options.patches.grade == Some(true) => Some(source.rows()?),
+        Subject::Dataset(source) => Some(source.keep(Row::to_solve)?),
     };
     let settled = resolve::settle(&resolved, &options, &command.once, Solver::Asked)?;
     warn_about(&resolved, &options, printer);

@@ -1,6 +1,5 @@
 //! Logs of datasets whose harnesses put no marks into them, each judged by its own dataset's rules.
 
-
 use serde_json::{Value, json};
 
 use crate::command::Place;
