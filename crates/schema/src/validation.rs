@@ -1,10 +1,10 @@
 //! What validating a dataset shows of its instances: whether the known patch resolves each and the unchanged tree does not, every time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::grading::Harness;
+use crate::grading::{Harness, Profile};
 use crate::instance::InstanceId;
 use crate::version::FormatVersion;
 
@@ -124,7 +124,7 @@ pub struct InstanceValidation {
     /// Whether nothing speaks against it.
     pub validated: bool,
     /// What does, the gravest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub findings: Vec<Finding>,
     /// Tests that had to turn and pass on the unchanged tree too. Where others fail there, that alone is no fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -145,6 +145,9 @@ pub struct Validation {
     pub profiles: Vec<String>,
     /// Repetitions.
     pub times: u32,
+    /// What some sandboxes did not have of the conditions of a profile, such as `network`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unmet: BTreeMap<Profile, BTreeSet<String>>,
     /// When it was written, RFC 3339 in UTC.
     pub date: String,
     /// Version of Patchmill.

@@ -4,8 +4,9 @@ mod findings;
 mod text;
 mod trials;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use schema::grading::Profile;
 use schema::validation::{InstanceValidation, Reason, Validation};
 use schema::{FormatVersion, InstanceId};
 
@@ -37,11 +38,17 @@ pub fn conclude(run: &RunDirectory, file: &RunFile) -> Result<Validation, Error>
     let journal = journal::read(run)?;
     let ledger = Ledger::fold(journal.lines.iter().map(|line| &line.event));
     let selected = selection::read(run)?;
-    let instances: Vec<InstanceValidation> = selected
-        .keys()
-        .map(|id| instance(run, &ledger, trials, id))
-        .collect::<Result<_, _>>()?;
-    let validation = sum(run, file, trials, instances);
+    let mut instances = Vec::new();
+    let mut unmet = Unmet::new();
+    for id in selected.keys() {
+        let tried = trials::of(run, &ledger, trials, id)?;
+        note_unmet(&mut unmet, &tried);
+        instances.push(instance(id, &tried));
+    }
+    let validation = Validation {
+        unmet,
+        ..sum(run, file, trials, instances)
+    };
     let path = run.validation();
     let mut text = serde_json::to_vec_pretty(&validation).map_err(|error| Error::Format {
         path: path.clone(),
@@ -52,20 +59,28 @@ pub fn conclude(run: &RunDirectory, file: &RunFile) -> Result<Validation, Error>
     Ok(validation)
 }
 
-fn instance(
-    run: &RunDirectory,
-    ledger: &Ledger,
-    trials: &Trials,
-    id: &InstanceId,
-) -> Result<InstanceValidation, Error> {
-    let tried = trials::of(run, ledger, trials, id)?;
-    let findings = findings::of(&tried);
-    Ok(InstanceValidation {
+/// What sandboxes did not have of the conditions of each profile.
+type Unmet = BTreeMap<Profile, BTreeSet<String>>;
+
+fn note_unmet(unmet: &mut Unmet, tried: &[Tried]) {
+    for Tried { came, .. } in tried {
+        if let Came::Verdict(report) = came
+            && !report.unmet.is_empty()
+        {
+            let known = unmet.entry(report.profile).or_default();
+            known.extend(report.unmet.iter().cloned());
+        }
+    }
+}
+
+fn instance(id: &InstanceId, tried: &[Tried]) -> InstanceValidation {
+    let findings = findings::of(tried);
+    InstanceValidation {
         instance_id: id.clone(),
         validated: findings.is_empty(),
         findings,
-        passing_before: findings::passing_before(&tried),
-    })
+        passing_before: findings::passing_before(tried),
+    }
 }
 
 fn sum(
@@ -86,6 +101,7 @@ fn sum(
         dataset: dataset.map(|path| path.display().to_string()),
         profiles: names.map(str::to_owned).collect(),
         times: trials.times,
+        unmet: Unmet::new(),
         date: clock::text(clock::now()),
         patchmill: env!("CARGO_PKG_VERSION").to_owned(),
         grader: grading::GRADER.to_owned(),

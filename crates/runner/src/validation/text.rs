@@ -17,6 +17,14 @@ pub fn text(validation: &Validation) -> String {
         lines.push(String::new());
     }
     lines.push(counts(validation));
+    lines.extend(validation.unmet.iter().map(|(profile, unmet)| {
+        let names: Vec<&str> = unmet.iter().map(String::as_str).collect();
+        format!(
+            "{:<13} without its {} here",
+            profile.name(),
+            names.join(" and ")
+        )
+    }));
     lines.push(format!(
         "validation    {}/validation.json",
         validation.run_directory
