@@ -282,8 +282,8 @@ fn is_apart(directory: &str, workdir: &str) -> bool {
     let is = |system: &&str| Path::new(system) == directory;
     let holds = |system: &&str| directory.starts_with(system);
     directory.is_absolute()
-        && !SYSTEM.iter().any(|system| is(system))
-        && !MACHINE.iter().any(|system| holds(system))
+        && !SYSTEM.iter().any(is)
+        && !MACHINE.iter().any(holds)
         && !workdir.starts_with(directory)
         && !directory.starts_with(workdir)
 }
