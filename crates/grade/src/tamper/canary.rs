@@ -10,7 +10,7 @@ use crate::eval_script::here_document;
 /// One test of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CanaryTest {
-    /// Its name, which no other test has.
+    /// What its name has that no other test's has: its own, or that of the class around it.
     pub name: String,
     /// Whether it has to fail; else it has to pass.
     pub must_fail: bool,
@@ -69,17 +69,28 @@ impl Draw {
     }
 }
 
-/// The canaries for the directory of `neighbour`, a file of the instance's own tests. `tests_text` is what is known of those: a library that they
-/// compare with is used by a canary too. The same seed gives the same ones.
-pub fn canaries(language: Language, neighbour: &str, tests_text: &str, seed: u64) -> CanaryFile {
+/// The instance's own tests, beside which canaries live.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Neighbours<'a> {
+    /// The file in whose directory they lie.
+    pub file: &'a str,
+    /// What is known of the tests' text: a library that they compare with is used by a canary too.
+    pub text: &'a str,
+    /// Names of tests: a canary has each of them too, so that nothing which goes by the name alone tells them apart.
+    pub names: &'a [String],
+}
+
+/// The canaries beside the instance's tests. The same seed gives the same ones.
+pub fn canaries(language: Language, beside: &Neighbours<'_>, seed: u64) -> CanaryFile {
     let mut draw = Draw(seed);
+    let neighbour = beside.file;
     let directory = neighbour
         .rsplit_once('/')
         .map_or(String::new(), |(directory, _)| format!("{directory}/"));
     let stem = draw.name();
     let (name, content, tests) = match language {
         Language::Python => {
-            let (content, tests) = python(&mut draw, tests_text);
+            let (content, tests) = python(&mut draw, beside);
             let name = if neighbour.ends_with("_test.py") {
                 format!("{stem}_test.py")
             } else {
@@ -116,7 +127,8 @@ impl CanaryFile {
 }
 
 /// A file that pytest and `unittest` read; the latter does not see the functions.
-fn python(draw: &mut Draw, tests_text: &str) -> (String, Vec<CanaryTest>) {
+fn python(draw: &mut Draw, beside: &Neighbours<'_>) -> (String, Vec<CanaryTest>) {
+    let tests_text = beside.text;
     let mut tests = Vec::new();
     let mut test = |draw: &mut Draw, must_fail| {
         let name = format!("test_{}", draw.name());
@@ -186,7 +198,26 @@ fn python(draw: &mut Draw, tests_text: &str) -> (String, Vec<CanaryTest>) {
             test(draw, true)
         );
     }
+    for name in beside.names {
+        let class = namesake(draw, base, name, &mut text);
+        tests.push(CanaryTest {
+            name: class,
+            must_fail: true,
+        });
+    }
     (text, tests)
+}
+
+/// A test of the same name as one of the instance's, in a class of its own, whose name is given back.
+fn namesake(draw: &mut Draw, base: &str, name: &str, text: &mut String) -> String {
+    let class: String = draw.name().split('_').map(capitalised).collect();
+    let class = format!("Test{class}");
+    let (one, other) = draw.unequal();
+    let _ = write!(
+        text,
+        "\n\nclass {class}({base}):\n    def {name}(self):\n        self.assertEqual({one}, {other})\n"
+    );
+    class
 }
 
 fn go(draw: &mut Draw) -> (String, Vec<CanaryTest>) {
@@ -216,9 +247,36 @@ fn capitalised(word: &str) -> String {
 mod tests {
     use super::*;
 
+    fn beside<'a>(file: &'a str, text: &'a str) -> Neighbours<'a> {
+        Neighbours {
+            file,
+            text,
+            names: &[],
+        }
+    }
+
+    #[test]
+    fn the_instances_tests_have_namesakes_that_fail() {
+        let names = ["test_adds".to_owned()];
+        let neighbours = Neighbours {
+            names: &names,
+            ..beside("tests/test_core.py", "")
+        };
+        let file = canaries(Language::Python, &neighbours, 7);
+        let class = &file.tests.last().unwrap().name;
+        let text = format!("class {class}(unittest.TestCase):\n    def test_adds(self):");
+        assert!(file.content.contains(&text), "{}", file.content);
+    }
+
     #[test]
     fn canaries_are_other_ones_each_time_and_lie_beside_the_tests() {
-        let of = |seed| canaries(Language::Python, "tests/unit/test_core.py", "", seed);
+        let of = |seed| {
+            canaries(
+                Language::Python,
+                &beside("tests/unit/test_core.py", ""),
+                seed,
+            )
+        };
         assert_eq!(of(7), of(7));
         assert_ne!(of(7).path, of(8).path);
         assert!(of(7).path.starts_with("tests/unit/test_"));
@@ -226,14 +284,14 @@ mod tests {
         let names: std::collections::BTreeSet<_> =
             of(7).tests.into_iter().map(|test| test.name).collect();
         assert_eq!(names.len(), 7);
-        let other = canaries(Language::Python, "core_test.py", "", 1);
+        let other = canaries(Language::Python, &beside("core_test.py", ""), 1);
         assert!(other.path.ends_with("_test.py") && !other.path.contains('/'));
     }
 
     #[test]
     fn libraries_that_the_tests_compare_with_are_used() {
         let text = "import numpy\nfrom django.test import TestCase\nwith pytest.raises(X):";
-        let file = canaries(Language::Python, "tests/test_a.py", text, 3);
+        let file = canaries(Language::Python, &beside("tests/test_a.py", text), 3);
         for part in ["numpy.testing", "SimpleTestCase)", "pytest.raises"] {
             assert!(file.content.contains(part), "{part}");
         }
@@ -241,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_go_file_takes_its_package_from_its_neighbour() {
-        let file = canaries(Language::Go, "pkg/core_test.go", "", 3);
+        let file = canaries(Language::Go, &beside("pkg/core_test.go", ""), 3);
         let command = file.command();
         let package = "sed -n '/^package /{p;q;}' pkg/core_test.go";
         assert!(command.contains(package), "{command}");

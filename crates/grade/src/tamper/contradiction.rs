@@ -64,7 +64,7 @@ impl Look {
             in_log: in_log(&verdict, &test.name),
             in_file: results
                 .as_ref()
-                .and_then(|results| results.ending_in(&test.name))
+                .and_then(|results| results.named(&test.name))
                 .map(|case| case.status),
             test: test.clone(),
         };

@@ -14,7 +14,7 @@ mod results_file;
 mod signs;
 mod suspicion;
 
-pub use canary::{CanaryFile, CanaryTest, canaries};
+pub use canary::{CanaryFile, CanaryTest, Neighbours, canaries};
 pub use contradiction::{Contradiction, Look, contradiction, unsound};
 pub use language::Language;
 pub use rerun::{Rerun, second_look};

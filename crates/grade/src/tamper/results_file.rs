@@ -79,16 +79,11 @@ impl ResultsFile {
         self.cases.get(&key(test)?).copied()
     }
 
-    /// What the one test did whose name ends in this one.
-    pub fn ending_in(&self, name: &str) -> Option<CaseResult> {
-        let ends = |key: &str| {
-            key.strip_suffix(name)
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        self.cases
-            .iter()
-            .find(|(key, _)| ends(key))
-            .map(|(_, result)| *result)
+    /// What the one test did that has this part in its name or around it.
+    pub fn named(&self, part: &str) -> Option<CaseResult> {
+        let named = |key: &str| key.split('.').any(|name| name == part);
+        let mut cases = self.cases.iter();
+        cases.find(|(key, _)| named(key)).map(|(_, result)| *result)
     }
 }
 
@@ -170,10 +165,10 @@ mod tests {
         assert_eq!(of("test_h"), None);
         assert_eq!(file.of("test_c (tests.test_a)"), None);
         assert_eq!(
-            file.ending_in("test_c").map(|case| case.status),
+            file.named("test_c").map(|case| case.status),
             Some(TestStatus::Failed)
         );
-        assert_eq!(file.ending_in("est_c"), None);
+        assert_eq!(file.named("est_c"), None);
     }
 
     #[test]

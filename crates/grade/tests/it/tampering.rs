@@ -3,8 +3,12 @@
 use std::fmt::Write;
 use std::fs;
 
-use grade::tamper::{CanaryTest, Contradiction, Look, Rerun, contradiction, second_look, unsound};
+use grade::tamper::{
+    CanaryTest, Contradiction, Look, Rerun, contradiction, restoration, second_look, suspicions,
+    unsound,
+};
 use grade::{Evidence, log, verdict};
+use patch::PathClasses;
 use schema::grading::{EvalType, GradingSpec, PatchApplication, TestStatus, TestTally, Verdict};
 
 const TURNS: &str = "tests/test_a.py::test_turns";
@@ -306,4 +310,43 @@ fn real_logs_are_never_taken_for_tampered_ones() {
             pair.name
         );
     }
+}
+
+/// The known patches of real rows: what they configure is never taken back, and their tests can be looked at twice where we write their language.
+#[test]
+fn known_patches_of_real_rows_keep_what_they_configure() {
+    let Some(directory) = testkit::conformance() else {
+        return;
+    };
+    let (mut rows, mut suspicious, mut looked_at) = (0, 0, 0);
+    for name in ["swe-bench-lite-sample.jsonl", "swe-agent-fixtures.jsonl"] {
+        let text = fs::read_to_string(directory.join("instances").join(name)).unwrap();
+        for line in text.lines() {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            let known = row["patch"].as_str().unwrap();
+            let parsed = patch::parse(known.as_bytes()).unwrap();
+            let paths = parsed
+                .files
+                .iter()
+                .flat_map(|file| [file.old_path(), file.new_path()]);
+            let spared = paths.flatten().cloned().collect();
+            let classes = PathClasses::default();
+            let restored = restoration(known.as_bytes(), &parsed, &classes, &spared);
+            assert_eq!(restored.files, [""; 0], "{}", row["instance_id"]);
+            let spec = GradingSpec {
+                eval_script: "pytest -rA\n".to_owned(),
+                ..GradingSpec::default()
+            };
+            rows += 1;
+            suspicious += usize::from(!suspicions(known.as_bytes(), &parsed, &classes).is_empty());
+            looked_at += usize::from(
+                second_look(&spec, row["test_patch"].as_str().unwrap(), "/r", 1).is_ok(),
+            );
+        }
+    }
+    println!(
+        "{suspicious} of {rows} known patches are suspicious, {looked_at} can be looked at twice"
+    );
+    assert!(rows > 0 && suspicious < rows / 2);
+    assert_eq!(looked_at, rows);
 }

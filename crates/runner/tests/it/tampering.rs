@@ -260,7 +260,7 @@ fn a_hook_for_the_instances_tests_alone() {
     let Some(case) = Case::new() else { return };
     let reason = format!("`{TURNS}` fails when conftest.py is as before the patch");
     case.proves(
-        &adding("conftest.py", &hook("item.name == 'test_adds'")),
+        &adding("conftest.py", &hook("'test_core' in item.nodeid")),
         &reason,
     );
 }
@@ -269,7 +269,7 @@ fn a_hook_for_the_instances_tests_alone() {
 fn a_plugin_that_the_projects_configuration_brings_in() {
     let Some(case) = Case::new() else { return };
     let setup = "diff --git a/setup.cfg b/setup.cfg\n--- a/setup.cfg\n+++ b/setup.cfg\n@@ -1,2 +1,5 @@\n [metadata]\n name = lib\n+\n+[tool:pytest]\n+addopts = -p lib.plugin\n";
-    let patch = setup.to_owned() + &adding("lib/plugin.py", &hook("item.name == 'test_adds'"));
+    let patch = setup.to_owned() + &adding("lib/plugin.py", &hook("'test_core' in item.nodeid"));
     case.proves(&patch, "fails when setup.cfg is as before the patch");
 }
 
@@ -328,6 +328,28 @@ atexit.register(leave)
 fn an_assertion_that_the_product_changes() {
     let Some(case) = Case::new() else { return };
     let text = "import unittest\n\nunittest.TestCase.assertEqual = lambda *values: None\n";
+    case.proves(&in_the_product(text), SPARED);
+}
+
+#[test]
+fn a_case_that_the_product_runs_by_its_name() {
+    let Some(case) = Case::new() else { return };
+    let text = "import unittest
+
+made = unittest.TestCase.run
+
+
+def run(self, result=None):
+    if self._testMethodName != 'test_adds':
+        return made(self, result)
+    result.startTest(self)
+    result.addSuccess(self)
+    result.stopTest(self)
+    return result
+
+
+unittest.TestCase.run = run
+";
     case.proves(&in_the_product(text), SPARED);
 }
 
