@@ -105,7 +105,7 @@ impl Error {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoProvider { given } => vec![format!(
-                "write `openai:{given}` (with --base-url for any server that speaks chat completions), `script:PATH` or `replay:PATH`"
+                "write `openai:{given}` (with --base-url for any server that speaks chat completions), `anthropic:{given}`, `script:PATH` or `replay:PATH`"
             )],
             Self::EmptyName { .. } => {
                 vec!["the form is `provider:name`, such as `openai:gpt-4.1` or `script:replies.jsonl`".into()]

@@ -37,6 +37,7 @@ mod podman;
 mod prediction_files;
 mod predictions;
 mod profiles;
+mod protocols;
 mod regrading;
 mod replay;
 mod resume;

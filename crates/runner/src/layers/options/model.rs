@@ -13,7 +13,7 @@ use crate::layers::values::{Amount, Count, Pair, Span, pairs};
 #[command(next_help_heading = "Model")]
 #[serde(default)]
 pub struct Model {
-    /// `openai:NAME` (any server that speaks chat completions), `replay:PATH`, `script:PATH`
+    /// `openai:NAME` (any server that speaks chat completions), `anthropic:NAME`, `replay:PATH`, `script:PATH`
     #[arg(long, short, value_name = "PROVIDER:NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -25,11 +25,11 @@ pub struct Model {
     #[arg(long, value_name = "NUMBER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Amount>,
-    /// Tokens that one reply may have [default: the server's]
+    /// Tokens that one reply may have [default: the server's; with `anthropic:`, which insists on a limit, what the model is known to take]
     #[arg(long, value_name = "TOKENS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<Count>,
-    /// Tokens that the model's window holds [default: unknown; old outputs are left out only when the server says that it is full]
+    /// Tokens that the model's window holds [default: known of some models of `anthropic:`; else old outputs are left out only when the server says that it is full]
     #[arg(long, value_name = "TOKENS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Count>,
