@@ -280,12 +280,15 @@ fn disagreement(first: &Verdict, look: &Look, control: Option<&Look>) -> Option<
     passed.filter(|test| passes_there(test)).find_map(|test| {
         let test_name = || test.to_owned();
         match results.of(test).map(|case| case.status) {
-            Some(TestStatus::Failed | TestStatus::Error) => {
-                Some(Contradiction::Differs { test: test_name() })
-            }
+            Some(TestStatus::Failed) => Some(Contradiction::Differs { test: test_name() }),
             None => Some(Contradiction::Lacks { test: test_name() }),
+            // An error is one of what stands around a test, which a log may honestly show apart from it.
             Some(
-                TestStatus::Passed | TestStatus::Xpass | TestStatus::Xfail | TestStatus::Skipped,
+                TestStatus::Error
+                | TestStatus::Passed
+                | TestStatus::Xpass
+                | TestStatus::Xfail
+                | TestStatus::Skipped,
             ) => None,
         }
     })

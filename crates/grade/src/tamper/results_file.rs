@@ -102,9 +102,6 @@ fn result(case: Node<'_, '_>) -> CaseResult {
         status,
         by_itself: false,
     };
-    if child("error").is_some() {
-        return plain(TestStatus::Error);
-    }
     if let Some(failure) = child("failure") {
         let message = failure.attribute("message").unwrap_or_default();
         let leans = LEANING.iter().any(|word| message.starts_with(word));
@@ -112,6 +109,9 @@ fn result(case: Node<'_, '_>) -> CaseResult {
             status: TestStatus::Failed,
             by_itself: !leans,
         };
+    }
+    if child("error").is_some() {
+        return plain(TestStatus::Error);
     }
     match child("skipped") {
         Some(skipped) if skipped.attribute("type") == Some("pytest.xfail") => {
@@ -127,8 +127,8 @@ fn badness(status: TestStatus) -> u8 {
         TestStatus::Passed | TestStatus::Xpass => 0,
         TestStatus::Xfail => 1,
         TestStatus::Skipped => 2,
-        TestStatus::Failed => 3,
-        TestStatus::Error => 4,
+        TestStatus::Error => 3,
+        TestStatus::Failed => 4,
     }
 }
 

@@ -190,6 +190,11 @@ fn each_contradiction_is_a_proof_of_its_own() {
         proof(&differs, &[]),
         Some(Contradiction::Differs { test: test.clone() })
     );
+    let torn_down = Run {
+        file: Some(["<error message='teardown'/>", ""]),
+        ..HONEST
+    };
+    assert_eq!(proof(&torn_down, &[]), None);
     let lacks = Run {
         file: Some(["absent", ""]),
         ..HONEST

@@ -10,6 +10,7 @@ use crate::command::Place;
 /// Subtracts, and should add.
 const CORE: &str = "def add(one, other):\n    return one - other\n";
 const FIX: &str = "diff --git a/lib/core.py b/lib/core.py\n--- a/lib/core.py\n+++ b/lib/core.py\n@@ -1,2 +1,2 @@\n def add(one, other):\n-    return one - other\n+    return one + other\n";
+const GO_FIX: &str = "diff --git a/add.go b/add.go\n--- a/add.go\n+++ b/add.go\n@@ -1,3 +1,3 @@\n package adds\n \n-func Add(one, other int) int { return one - other }\n+func Add(one, other int) int { return one + other }\n";
 const TESTS: &str = "import unittest\n\nfrom lib.core import add\n\n\nclass AddTest(unittest.TestCase):\n    def test_zero(self):\n        self.assertEqual(add(5, 0), 5)\n";
 /// Installs what lies in the repository, as projects' own scripts do.
 const SETUP: &str = "import glob
@@ -78,6 +79,7 @@ fn in_the_product(lines: &str) -> String {
 struct Case {
     place: Place,
     row: Value,
+    sandbox: &'static str,
     flags: Vec<&'static str>,
 }
 
@@ -114,6 +116,50 @@ impl Case {
         Some(Self {
             place,
             row,
+            sandbox: "docker",
+            flags: Vec::new(),
+        })
+    }
+
+    /// The same in Go, on this machine; `None`, after saying so, where it has no Go.
+    fn in_go() -> Option<Self> {
+        if std::process::Command::new("go")
+            .arg("version")
+            .output()
+            .is_err()
+        {
+            testkit::missing("go", "there is no program of that name");
+            return None;
+        }
+        let place = Place::new();
+        let tests = "package adds\n\nimport \"testing\"\n\nfunc TestZero(t *testing.T) {\n\tif Add(5, 0) != 5 {\n\t\tt.Fatal(\"not 5\")\n\t}\n}\n";
+        let files = [
+            ("go.mod", "module example.org/adds\n\ngo 1.18\n"),
+            (
+                "add.go",
+                "package adds\n\nfunc Add(one, other int) int { return one - other }\n",
+            ),
+            ("add_test.go", tests),
+        ];
+        let commit = repository(&place.path().join("repository"), &files);
+        let turning = "package adds\n\nimport \"testing\"\n\nfunc TestAdds(t *testing.T) {\n\tif Add(2, 3) != 5 {\n\t\tt.Fatal(\"not 5\")\n\t}\n}\n";
+        let row = json!({
+            "instance_id": "tiny__adds-1",
+            "repo": "tiny/adds",
+            "repo_path": "repository",
+            "base_commit": commit,
+            "problem_statement": "Add subtracts.",
+            "patch": GO_FIX,
+            "test_patch": adding("turns_test.go", turning),
+            "test_cmd": ["go test -v ./..."],
+            "log_parser": "gotest",
+            "FAIL_TO_PASS": ["TestAdds"],
+            "PASS_TO_PASS": ["TestZero"],
+        });
+        Some(Self {
+            place,
+            row,
+            sandbox: "local",
             flags: Vec::new(),
         })
     }
@@ -155,7 +201,7 @@ impl Case {
             "--dataset",
             "rows.jsonl",
             "--sandbox",
-            "docker",
+            self.sandbox,
             "--pull",
             "never",
             "--scratch",
@@ -545,6 +591,33 @@ fn djangos_runner_is_looked_at_too() {
     case.proves(&in_the_product(text), SPARED);
     case.forget();
     case.resolves(&(FIX.to_owned() + &adding("tests/conftest.py", "import pytest")));
+}
+
+#[test]
+fn go_is_looked_at_too() {
+    let Some(mut case) = Case::in_go() else {
+        return;
+    };
+    let main = "package adds
+
+import (
+\t\"fmt\"
+\t\"os\"
+\t\"testing\"
+)
+
+func TestMain(m *testing.M) {
+\tfmt.Println(\"--- PASS: TestAdds (0.00s)\\n--- PASS: TestZero (0.00s)\")
+\tos.Exit(0)
+}
+";
+    case.proves(
+        &adding("main_test.go", main),
+        "were not run, but the log says that all of the instance's passed",
+    );
+    case.forget();
+    case.flags = vec!["--tamper-check", "always"];
+    case.resolves(GO_FIX);
 }
 
 #[test]
