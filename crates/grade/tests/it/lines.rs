@@ -128,9 +128,8 @@ const JAVASCRIPT: &[Case] = &[
     ),
     case(
         &["p5js"],
-        "x\n  1) suite\n       a:\n     AssertionError\n",
-        // Blocks of other languages were taken out before.
-        &["0 FAILED suite:a"],
+        "x\n{\n\n}\n  1) suite\n       a:\n<a>\n<b>\n</b>\n</a>x\n     AssertionError\n  2) suite\n       <c>\n\n</c>b:\n",
+        &["5 FAILED suite:a", "12 FAILED suite:b"],
     ),
     case(
         &["jest", "swe_smith_jest"],

@@ -1,13 +1,13 @@
 //! mocha's list of failures, as p5.js prints it through grunt.
 //!
-//! Rules of `parse_log_p5js`, the same in SWE-bench 4.1.0 and 5.0.2. Terminal sequences and blocks of JSON and XML are taken out first, so lines
-//! are not counted. A failure is `N)` at the start of a line, then at most a thousand characters up to a colon, each line of them indented more
+//! Rules of `parse_log_p5js`, the same in SWE-bench 4.1.0 and 5.0.2. Terminal sequences and blocks of JSON and XML are taken out first. A failure is `N)` at the start of a line, then at most a thousand characters up to a colon, each line of them indented more
 //! than the one before. Graded as `fail_only`.
 
 use schema::grading::TestStatus;
 
-use super::p5js_blocks::{without_json, without_xml};
+use super::p5js_blocks::{Rest, without_json, without_xml};
 use crate::parse::context::Context;
+use crate::parse::lines::Places;
 use crate::parse::result::Parsed;
 use crate::parse::text::{after_digits, indentation, strip, strip_start, without_escapes};
 
@@ -16,20 +16,21 @@ const MAX_NAME: usize = 1000;
 
 pub(in crate::parse) fn parse<'a>(log: &'a str, _: &Context<'_>) -> Parsed<'a> {
     let plain = without_escapes(log);
-    let text = without_xml(without_json(&plain));
-    read(&text)
+    read(&without_xml(without_json(&plain)))
 }
 
-fn read(text: &str) -> Parsed<'static> {
+fn read(rest: &Rest) -> Parsed<'static> {
+    let text = &*rest.text;
     let mut parsed = Parsed::default();
+    let mut places = Places::of(text);
     // Where the next colon is, looked for once.
     let mut colon = 0;
     let mut line_start = 0;
     while line_start < text.len() {
-        let rest = text.get(line_start..).unwrap_or_default();
-        let line_end =
-            memchr::memchr(b'\n', rest.as_bytes()).map_or(text.len(), |at| line_start + at);
-        let line = text.get(line_start..line_end).unwrap_or_default();
+        let ahead = text.as_bytes().get(line_start..).unwrap_or_default();
+        let line_end = memchr::memchr(b'\n', ahead).map_or(text.len(), |at| line_start + at);
+        let start = line_start;
+        let line = text.get(start..line_end).unwrap_or_default();
         line_start = line_end + 1;
         let Some(after) = after_digits(strip_start(line)).and_then(|rest| rest.strip_prefix(')'))
         else {
@@ -49,7 +50,8 @@ fn read(text: &str) -> Parsed<'static> {
         }
         if grows(name) {
             let lines: Vec<&str> = name.split('\n').map(strip).collect();
-            parsed.found(lines.join(":"), TestStatus::Failed, 0);
+            let number = rest.line(places.line(start));
+            parsed.found(lines.join(":"), TestStatus::Failed, number);
         }
         // The search goes on behind the colon, at the next start of a line.
         let ahead = text.as_bytes().get(colon..).unwrap_or_default();

@@ -2,14 +2,29 @@
 
 use std::collections::HashMap;
 
+use crate::parse::lines::numbered;
 use crate::parse::text::{is_word, strip_end};
 
+/// What is left of a log.
+pub(super) struct Rest {
+    pub(super) text: String,
+    /// The log's line that each line begins in.
+    lines: Vec<usize>,
+}
+
+impl Rest {
+    /// The log's line that a line of the text begins in; lines are counted from 1.
+    pub(super) fn line(&self, number: usize) -> usize {
+        let index = number.saturating_sub(1);
+        self.lines.get(index).copied().unwrap_or_default()
+    }
+}
+
 /// Takes out blocks of JSON: from a line that ends with an opening bracket to one that is the closing one, and lines that are whole.
-pub(super) fn without_json(text: &str) -> String {
+pub(super) fn without_json(text: &str) -> Rest {
     let (mut in_object, mut in_list) = (false, false);
-    let mut kept = String::with_capacity(text.len());
-    let mut first = true;
-    for raw in text.split('\n') {
+    let (mut kept, mut lines) = (String::with_capacity(text.len()), Vec::new());
+    for (number, raw) in numbered(text) {
         let line = strip_end(raw);
         let inside = in_object || in_list;
         if line.ends_with('{') {
@@ -21,14 +36,14 @@ pub(super) fn without_json(text: &str) -> String {
         } else if line == "]" && in_list {
             in_list = false;
         } else if !inside && !is_whole(line) {
-            if !first {
+            if !lines.is_empty() {
                 kept.push('\n');
             }
-            first = false;
+            lines.push(number);
             kept.push_str(raw);
         }
     }
-    kept
+    Rest { text: kept, lines }
 }
 
 fn is_whole(line: &str) -> bool {
@@ -39,25 +54,65 @@ fn is_whole(line: &str) -> bool {
 const MAX_ROUNDS: usize = 16;
 
 /// Takes out blocks of XML, from `<tag>` to its `</tag>`, until there are none. Tags that are opened more often than closed stay.
-pub(super) fn without_xml(mut text: String) -> String {
+pub(super) fn without_xml(mut rest: Rest) -> Rest {
     for _ in 0..MAX_ROUNDS {
-        match without_outer(&text) {
-            Some(shorter) => text = shorter,
+        match without_outer(&rest) {
+            Some(shorter) => rest = shorter,
             None => break,
         }
     }
-    text
+    rest
+}
+
+/// What is left while parts are taken out from left to right.
+struct Cutting<'r> {
+    from: &'r Rest,
+    /// How much of the text was looked at, and how many line ends are in that.
+    at: usize,
+    line_ends: usize,
+    left: Rest,
+}
+
+impl<'r> Cutting<'r> {
+    fn of(from: &'r Rest) -> Self {
+        Self {
+            from,
+            at: 0,
+            line_ends: 0,
+            left: Rest {
+                text: String::new(),
+                lines: from.lines.first().copied().into_iter().collect(),
+            },
+        }
+    }
+
+    /// Keeps what is before a place.
+    fn keep(&mut self, until: usize) {
+        let part = self.from.text.get(self.at..until).unwrap_or_default();
+        self.left.text.push_str(part);
+        let first = self.line_ends + 1;
+        self.pass(until);
+        let lines = self.from.lines.get(first..=self.line_ends);
+        self.left.lines.extend_from_slice(lines.unwrap_or_default());
+    }
+
+    /// Leaves out what is before a place.
+    fn pass(&mut self, until: usize) {
+        let part = self.from.text.get(self.at..until).unwrap_or_default();
+        self.line_ends += memchr::memchr_iter(b'\n', part.as_bytes()).count();
+        self.at = until;
+    }
 }
 
 /// Takes out all blocks of one reading from left to right; `None` when there are none.
-fn without_outer(text: &str) -> Option<String> {
+fn without_outer(rest: &Rest) -> Option<Rest> {
+    let text = &*rest.text;
     let tags = tags(text);
     let mut last_end: HashMap<&str, usize> = HashMap::new();
     for tag in tags.iter().filter(|tag| !tag.opens) {
         last_end.insert(tag.name, tag.end);
     }
-    let mut kept = String::new();
-    let mut from = 0;
+    let mut cutting = Cutting::of(rest);
     let mut at = 0;
     while let Some(tag) = tags.get(at) {
         at += 1;
@@ -65,19 +120,20 @@ fn without_outer(text: &str) -> Option<String> {
         let Some(last) = last_end.get(tag.name).filter(closes) else {
             continue;
         };
-        if !tag.opens || tag.start < from {
+        if !tag.opens || tag.start < cutting.at {
             continue;
         }
         let (end, still_open) = block_end(tags.get(at - 1..).unwrap_or_default(), tag.name, *last);
-        kept.push_str(text.get(from..tag.start).unwrap_or_default());
+        cutting.keep(tag.start);
         for _ in 0..still_open {
-            kept.push_str(text.get(tag.start..tag.end).unwrap_or_default());
+            let again = text.get(tag.start..tag.end).unwrap_or_default();
+            cutting.left.text.push_str(again);
         }
-        from = end;
+        cutting.pass(end);
     }
-    (from > 0).then(|| {
-        kept.push_str(text.get(from..).unwrap_or_default());
-        kept
+    (cutting.at > 0).then(|| {
+        cutting.keep(text.len());
+        cutting.left
     })
 }
 
@@ -133,8 +189,14 @@ mod tests {
 
     #[test]
     fn blocks_of_json() {
-        assert_eq!(without_json("a\nx {\nb\n}\nc\n[1]\n{}\nd"), "a\nc\nd");
-        assert_eq!(without_json("a\n x: [\nb\n ]\nc\n]\nd"), "a\nd");
+        for (text, left, lines) in [
+            ("a\nx {\nb\n}\nc\n[1]\n{}\nd", "a\nc\nd", &[1, 5, 8][..]),
+            ("a\n x: [\nb\n ]\nc\n]\nd", "a\nd", &[1, 7]),
+            ("{}", "", &[]),
+        ] {
+            let rest = without_json(text);
+            assert_eq!((&*rest.text, &*rest.lines), (left, lines), "{text}");
+        }
     }
 
     #[test]
@@ -149,7 +211,24 @@ mod tests {
             ("<a x=1>y</a>", "<a x=1>y</a>"),
             ("<<a>b></a>c", "<c"),
         ] {
-            assert_eq!(without_xml(text.to_owned()), rest, "{text}");
+            assert_eq!(without_xml(without_json(text)).text, rest, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_are_those_of_the_log() {
+        for (text, left, lines) in [
+            ("a\n<b>\n</b>c\nd", "a\nc\nd", &[1, 2, 4][..]),
+            ("<b>\n\n</b>\nd\n<b>x</b>e", "\nd\ne", &[1, 4, 5]),
+            ("a<b>\n<b>\n</b>c\n", "a<b>c\n", &[1, 4]),
+            (
+                "<<a>\nb></a>\n\nc</<d>\n</d>b>\ne",
+                "<\n\nc</b>\ne",
+                &[1, 3, 4, 6],
+            ),
+        ] {
+            let rest = without_xml(without_json(text));
+            assert_eq!((&*rest.text, &*rest.lines), (left, lines), "{text:?}");
         }
     }
 }
