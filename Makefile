@@ -10,7 +10,7 @@ DEMO_SANDBOX ?= auto
 CONFORMANCE := $(or $(PATCHMILL_CONFORMANCE),../shared/conformance)
 REAL ?= ../patchmill-real
 
-.PHONY: demo record-demo images test bench bench-parsers labelled differential hub sdk-anthropic soak check fmt lint docs deny
+.PHONY: demo record-demo images test bench bench-parsers labelled differential hub sdk-anthropic sdk-openai_responses soak check fmt lint docs deny
 
 # Solves and grades the demo's issues with recorded replies, on the best sandbox of this machine, into runs/demo. In containers where
 # `make images` has built the demo's images.
@@ -74,15 +74,18 @@ hub: $(PYTHONS)/hub/done
 
 # A vendor's own client on our strict fake of its service, and the bodies of our requests against the client's types.
 sdk-anthropic: $(PYTHONS)/anthropic/done
-	rm -rf target/bodies/anthropic
-	mkdir -p target/bodies/anthropic
-	PATCHMILL_KEEP_BODIES=$(CURDIR)/target/bodies/anthropic $(CARGO) test --locked --quiet --package model --test it anthropic::
-	$(CARGO) build --locked --package testkit --example strict_anthropic
-	$(PYTHONS)/anthropic/bin/python -P scripts/sdk/anthropic.py target/debug/examples/strict_anthropic target/bodies/anthropic
+sdk-openai_responses: $(PYTHONS)/openai/done
+sdk-anthropic sdk-openai_responses: sdk-%:
+	rm -rf target/bodies/$*
+	mkdir -p target/bodies/$*
+	PATCHMILL_KEEP_BODIES=$(CURDIR)/target/bodies/$* $(CARGO) test --locked --quiet --package model --test it $*::
+	$(CARGO) build --locked --package testkit --example strict_$*
+	$(<D)/bin/python -P scripts/sdk/$*.py target/debug/examples/strict_$* target/bodies/$*
 
 $(PYTHONS)/swebench/done: PACKAGES := swebench==5.0.2
 $(PYTHONS)/hub/done: PACKAGES := huggingface_hub pyarrow
 $(PYTHONS)/anthropic/done: PACKAGES := anthropic==2.14.0
+$(PYTHONS)/openai/done: PACKAGES := openai==3.57.0
 $(PYTHONS)/%/done:
 	python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)

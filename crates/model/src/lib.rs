@@ -12,6 +12,7 @@ mod error;
 mod http;
 mod limiter;
 mod openai_chat;
+mod openai_responses;
 pub mod price;
 mod provider;
 mod raw;

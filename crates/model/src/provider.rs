@@ -10,7 +10,7 @@ use crate::choice::Choice;
 use crate::error::Error;
 use crate::service::Service;
 use crate::settings::Settings;
-use crate::{anthropic, openai_chat, recorded, script};
+use crate::{anthropic, openai_chat, openai_responses, recorded, script};
 
 /// A model that is ready to be asked, shared by all attempts of a run.
 pub trait Provider: Send + Sync {
@@ -42,6 +42,9 @@ pub fn open(
     Ok(match choice {
         Choice::Served { service, model } => match service {
             Service::OpenAi => Arc::new(openai_chat::open(choice, model, settings, client()?)?),
+            Service::OpenAiResponses => {
+                Arc::new(openai_responses::open(choice, model, settings, client()?)?)
+            }
             Service::Anthropic => Arc::new(anthropic::open(choice, model, settings, client()?)?),
         },
         Choice::Script { path } => Arc::new(Files::open(choice, path, script::KIND)?),

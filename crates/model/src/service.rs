@@ -5,6 +5,8 @@
 pub enum Service {
     /// Chat completions: OpenAI's, and all that speak them.
     OpenAi,
+    /// Responses: OpenAI's.
+    OpenAiResponses,
     /// Messages: Anthropic's, and all that speak them.
     Anthropic,
 }
@@ -20,12 +22,13 @@ pub(crate) enum Auth {
 
 impl Service {
     /// Every one, in the order of help texts.
-    pub const ALL: &[Self] = &[Self::OpenAi, Self::Anthropic];
+    pub const ALL: &[Self] = &[Self::OpenAi, Self::OpenAiResponses, Self::Anthropic];
 
     /// What stands before the model's name: `openai` in `openai:NAME`.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
         }
     }
@@ -39,7 +42,7 @@ impl Service {
     /// The environment variable that by custom holds the key.
     pub const fn key_variable(self) -> &'static str {
         match self {
-            Self::OpenAi => "OPENAI_API_KEY",
+            Self::OpenAi | Self::OpenAiResponses => "OPENAI_API_KEY",
             Self::Anthropic => "ANTHROPIC_API_KEY",
         }
     }
@@ -47,7 +50,7 @@ impl Service {
     /// The environment variable that by custom holds the address of another server.
     pub const fn base_url_variable(self) -> &'static str {
         match self {
-            Self::OpenAi => "OPENAI_BASE_URL",
+            Self::OpenAi | Self::OpenAiResponses => "OPENAI_BASE_URL",
             Self::Anthropic => "ANTHROPIC_BASE_URL",
         }
     }
@@ -55,7 +58,7 @@ impl Service {
     /// Address of the maker's own server.
     pub(crate) const fn base_url(self) -> &'static str {
         match self {
-            Self::OpenAi => "https://api.openai.com/v1",
+            Self::OpenAi | Self::OpenAiResponses => "https://api.openai.com/v1",
             Self::Anthropic => "https://api.anthropic.com",
         }
     }
@@ -63,7 +66,7 @@ impl Service {
     /// The makers of Anthropic's server name a second way, `Authorization: Bearer`, and take the first where both come.
     pub(crate) const fn auth(self) -> Auth {
         match self {
-            Self::OpenAi => Auth::Bearer,
+            Self::OpenAi | Self::OpenAiResponses => Auth::Bearer,
             Self::Anthropic => Auth::Header("x-api-key"),
         }
     }
@@ -74,7 +77,7 @@ impl Service {
     /// version alone: <https://platform.claude.com/docs/en/api/versioning>.
     pub(crate) const fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::OpenAi => &[],
+            Self::OpenAi | Self::OpenAiResponses => &[],
             Self::Anthropic => &[("anthropic-version", "2023-06-01")],
         }
     }

@@ -1,7 +1,8 @@
 //! Fakes that speak wires, for tests only.
 //!
 //! [`FakeServer`] is an HTTP server that misbehaves as told; [`StrictChat`] is a chat-completions server that refuses what
-//! the real service refuses and answers from a script, [`StrictAnthropic`] the same for Anthropic's messages. [`docker_image`] names real container images and builds them where needed;
+//! the real service refuses and answers from a script, [`StrictAnthropic`] the same for Anthropic's messages,
+//! [`StrictResponses`] for OpenAI's Responses. [`docker_image`] names real container images and builds them where needed;
 //! [`PrivateEngine`] is a real engine of a test's own, to be killed and started again, [`Registry`] a real registry of images. [`conformance`] finds real files of other tools.
 #![expect(
     clippy::expect_used,
@@ -25,6 +26,7 @@ mod server;
 mod strict;
 pub mod strict_anthropic;
 pub mod strict_chat;
+pub mod strict_openai_responses;
 
 pub use answer::Answer;
 pub use apptainer::{apptainer, apptainer_file, apptainer_image};
@@ -39,3 +41,4 @@ pub use requirement::missing;
 pub use server::{Captured, FakeServer, refused_url};
 pub use strict_anthropic::StrictAnthropic;
 pub use strict_chat::{Said, StrictChat};
+pub use strict_openai_responses::StrictResponses;

@@ -252,8 +252,28 @@ fn by_code(code: &str) -> Option<Class> {
         | "unauthenticated"
         | "permission_error"
         | "permission_denied" => Class::Auth,
-        // Azure; OpenAI.
-        "content_filter" | "content_policy_violation" | "invalid_prompt" => Class::Refused,
+        // Azure; OpenAI; the last three are of responses that failed.
+        "content_filter"
+        | "content_policy_violation"
+        | "invalid_prompt"
+        | "bio_policy"
+        | "misalignment_policy_violation"
+        | "image_content_policy_violation" => Class::Refused,
+        // OpenAI, of responses that failed: the same request fares no better.
+        "data_residency_mismatch"
+        | "invalid_encrypted_content"
+        | "invalid_image"
+        | "invalid_image_format"
+        | "invalid_base64_image"
+        | "invalid_image_url"
+        | "invalid_image_mode"
+        | "image_too_large"
+        | "image_too_small"
+        | "image_parse_error"
+        | "image_file_too_large"
+        | "image_file_not_found"
+        | "unsupported_image_media_type"
+        | "empty_image_file" => Class::BadRequest,
         // OpenAI; Anthropic; DeepSeek.
         "rate_limit_exceeded" | "rate_limit_error" | "resource_exhausted" => Class::RateLimited,
         "overloaded_error" | "server_error" | "insufficient_system_resource" => Class::Unavailable,

@@ -8,5 +8,6 @@ mod conversation;
 mod faults;
 mod flow;
 mod foreign;
+mod openai_responses;
 mod stream;
 mod support;
