@@ -55,11 +55,16 @@ pub(super) fn settle(
     solver: Solver<'_>,
 ) -> Result<Settled, Error> {
     let environment = options.sandbox.env.clone().unwrap_or_default();
+    let mut operation = operation::operation(resolved, options, once)?;
     let (model, api_key) = match solver {
         Solver::Named(name) => (name.to_owned(), None),
         Solver::Asked => {
             let choice = choice(&options.model)?;
-            let key = transport::api_key(&choice, options.model.base_url.as_deref())?;
+            let base_url = &mut operation.transport.base_url;
+            if base_url.is_none() {
+                *base_url = transport::customary_url(&choice)?;
+            }
+            let key = transport::api_key(&choice, base_url.as_deref())?;
             (choice.to_string(), key)
         }
     };
@@ -72,7 +77,7 @@ pub(super) fn settle(
     };
     Ok(Settled {
         identity: identity::identity(resolved, options, model, &environment)?,
-        operation: operation::operation(resolved, options, once)?,
+        operation,
         secrets,
     })
 }

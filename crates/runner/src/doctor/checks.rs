@@ -248,12 +248,16 @@ fn open_files() -> Check {
 
 /// Which keys are set: their names, never their values.
 fn keys(variables: &BTreeMap<String, String>) -> Check {
-    let customary = model::Service::ALL
-        .iter()
-        .map(|service| service.key_variable());
-    let names = std::iter::once("PATCHMILL_API_KEY").chain(customary);
+    let mut names = vec!["PATCHMILL_API_KEY"];
+    names.extend(
+        model::Service::ALL
+            .iter()
+            .map(|service| service.key_variable()),
+    );
+    // Services of one maker share a variable, and stand together.
+    names.dedup();
     let set = |name: &&str| variables.get(*name).is_some_and(|key| !key.is_empty());
-    let set: Vec<&str> = names.filter(set).collect();
+    let set: Vec<&str> = names.into_iter().filter(set).collect();
     if set.is_empty() {
         Check::warn(
             "model key",

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use schema::event::Event;
 use schema::{Reply, Trajectory};
-use testkit::StrictAnthropic;
-use testkit::strict_anthropic::{Fault, Said};
+use testkit::strict_anthropic::{self, Fault};
+use testkit::{StrictAnthropic, StrictResponses, strict_openai_responses};
 
 use crate::command::Place;
 
@@ -45,10 +45,20 @@ fn solve(place: &Place, model: &str, more: &[&str]) {
 }
 
 /// A recorded reply as Anthropic's models say it, with thoughts before it.
-fn as_message(reply: &Reply) -> Said {
-    let said = Said::thought("Thinking.")
+fn as_message(reply: &Reply) -> strict_anthropic::Said {
+    let said = strict_anthropic::Said::thought("Thinking.")
         .and_sealed("c2VhbGVk")
         .and_text(reply.text.as_str());
+    reply.tool_calls.iter().fold(said, |said, call| {
+        let arguments = serde_json::from_str(&call.arguments).unwrap();
+        said.and_call(call.name.as_str(), &arguments)
+    })
+}
+
+/// A recorded reply as Responses say it, after reasoning.
+fn as_response(reply: &Reply) -> strict_openai_responses::Said {
+    let said = strict_openai_responses::Said::text(reply.text.as_str());
+    let said = said.after_reasoning("Thinking.");
     reply.tool_calls.iter().fold(said, |said, call| {
         let arguments = serde_json::from_str(&call.arguments).unwrap();
         said.and_call(call.name.as_str(), &arguments)
@@ -58,7 +68,7 @@ fn as_message(reply: &Reply) -> Said {
 #[test]
 fn messages() {
     let replies = recorded();
-    let mut script: Vec<Said> = replies.iter().map(as_message).collect();
+    let mut script: Vec<_> = replies.iter().map(as_message).collect();
     script[1] = script[1]
         .clone()
         .after([Fault::Status(529, "overloaded_error")]);
@@ -84,4 +94,36 @@ fn messages() {
         let thoughts = blocks.filter(|block| block["type"] == "thinking");
         assert_eq!(thoughts.count(), replies.len() - 1);
     }
+}
+
+#[test]
+fn responses() {
+    let replies = recorded();
+    let script: Vec<_> = replies.iter().map(as_response).collect();
+    for stream in ["--stream", "--no-stream"] {
+        let script = script.clone();
+        let server = StrictResponses::start(move |_| script.clone());
+        let place = Place::new().variable("OPENAI_BASE_URL", &server.base_url());
+        solve(&place, "openai-responses:m", &[stream]);
+        assert!(server.violations().is_empty(), "{:?}", server.violations());
+        assert_eq!(
+            (server.requests().len(), server.rewrites()),
+            (replies.len(), 0)
+        );
+        let last = server.requests().pop().unwrap().json();
+        let items = last["input"].as_array().unwrap();
+        let thoughts = items.iter().filter(|item| item["type"] == "reasoning");
+        assert_eq!(thoughts.count(), replies.len() - 1);
+    }
+}
+
+#[test]
+fn a_customary_variable_without_an_address_is_named() {
+    let place = Place::new().variable("OPENAI_BASE_URL", "localhost");
+    place.dataset(&place.repository("repo"));
+    let dataset = ["run", "--dataset", "dataset.jsonl"];
+    let said = place.run(&[&dataset[..], &["--model", "openai-responses:m"]].concat());
+    assert_eq!(said.code, 2, "{}", said.all());
+    let told = "OPENAI_BASE_URL `localhost` is not an address";
+    assert!(said.err.contains(told), "{}", said.all());
 }

@@ -37,6 +37,31 @@ pub(super) fn api_key(
     }
 }
 
+/// The address in the provider's own variable, for where no layer of the settings names one.
+pub(super) fn customary_url(choice: &model::Choice) -> Result<Option<String>, Error> {
+    let Some(variable) = choice.base_url_variable() else {
+        return Ok(None);
+    };
+    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
+    if let Some(url) = &url {
+        check_address(variable, url)?;
+    }
+    Ok(url)
+}
+
+/// Refuses what is no address of a server; `source` says where it comes from.
+fn check_address(source: &str, url: &str) -> Result<(), Error> {
+    let usable = reqwest::Url::parse(url)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if usable {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!("{source} `{url}` is not an address"),
+        "an address looks like `http://127.0.0.1:8000/v1`",
+    ))
+}
+
 /// Whether a server is on this machine.
 fn is_loopback(url: &str) -> bool {
     reqwest::Url::parse(url).is_ok_and(|url| match url.host_str() {
@@ -51,14 +76,7 @@ fn is_loopback(url: &str) -> bool {
 /// How the server is spoken to.
 pub(super) fn transport(model: &Model) -> Result<Transport, Error> {
     if let Some(url) = &model.base_url {
-        let usable = reqwest::Url::parse(url)
-            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        if !usable {
-            return Err(Error::usage(
-                format!("--base-url `{url}` is not an address"),
-                "an address looks like `http://127.0.0.1:8000/v1`",
-            ));
-        }
+        check_address("--base-url", url)?;
     }
     Ok(Transport {
         base_url: model.base_url.clone(),

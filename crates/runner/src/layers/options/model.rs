@@ -13,11 +13,11 @@ use crate::layers::values::{Amount, Count, Pair, Span, pairs};
 #[command(next_help_heading = "Model")]
 #[serde(default)]
 pub struct Model {
-    /// `openai:NAME` (any server that speaks chat completions), `anthropic:NAME`, `replay:PATH`, `script:PATH`
+    /// `openai:NAME` (any server that speaks chat completions), `openai-responses:NAME`, `anthropic:NAME`, `replay:PATH`, `script:PATH`
     #[arg(long, short, value_name = "PROVIDER:NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Address of the model's server [default: the provider's own]
+    /// Address of the model's server [default: `OPENAI_BASE_URL` or the like, else the provider's own]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
