@@ -47,6 +47,7 @@ bench:
 	$(CARGO) build --locked --release --package sandbox --example round_trips
 	python3 scripts/bench/bench.py
 	$(CARGO) run --locked --release --package sandbox --example seal -- check
+	python3 scripts/bench/grading.py
 	python3 scripts/bench/rows.py
 	$(MAKE) bench-parsers
 

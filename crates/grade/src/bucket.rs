@@ -31,9 +31,13 @@ pub fn of(verdict: &Verdict) -> Bucket {
     }
 }
 
-/// The share of the tests that had to turn and did, where that is some but not all of them, and all that had to stay did.
+/// The share of the tests that had to turn and did: where that is some but not all of them, and all that had to stay did; and where the tests were
+/// stopped because their time was over, as far as they got.
 pub fn partial(verdict: &Verdict) -> Option<f64> {
     let turned = verdict.fail_to_pass.share();
+    if verdict.timed_out {
+        return (!verdict.statuses.is_empty()).then_some(turned);
+    }
     let some = turned > 0.0 && turned < 1.0;
     let kept = verdict.pass_to_pass.failure.is_empty();
     (verdict.log_readable && some && kept).then_some(turned)

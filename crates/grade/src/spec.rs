@@ -51,10 +51,12 @@ pub fn resolve(
     let (log_parser, parser_origin) = parser::parser(&case)?;
     let (eval_type, type_origin) = eval_type(&case)?;
     let (criterion, earlier) = judged_by(&case, &type_origin);
-    let timeout_seconds = answer.eval_timeout.or_else(|| {
-        let found = case.found.as_ref().ok()?;
-        found.settings.timeout_seconds
-    });
+    let ruled = case.found.as_ref().ok().map(|found| &found.settings);
+    let timeout_seconds = answer
+        .eval_timeout
+        .or_else(|| ruled.and_then(|ruled| ruled.timeout_seconds));
+    let cpus = ruled.and_then(|ruled| ruled.cpus);
+    let capabilities = ruled.and_then(|ruled| ruled.capabilities.clone());
     Ok(Resolved {
         spec: GradingSpec {
             instance_id: instance.id.to_string(),
@@ -69,6 +71,8 @@ pub fn resolve(
             criterion,
             earlier,
             timeout_seconds,
+            cpus,
+            capabilities: capabilities.unwrap_or_default(),
             ..GradingSpec::default()
         },
         provenance: Provenance {

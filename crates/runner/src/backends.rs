@@ -14,7 +14,7 @@ use sandbox::place::local::Local;
 use crate::error::{Error, chain};
 use crate::hidden;
 use crate::rights;
-use crate::settings::{RunSettings, SandboxChoice};
+use crate::settings::{Processors, RunSettings, SandboxChoice};
 
 /// A backend and what people should know about it.
 struct Selected {
@@ -327,7 +327,8 @@ fn check_limits(settings: &RunSettings, selected: &Selected) -> Result<(), Error
         ),
         (
             "cpus",
-            limits.cpus.is_some_and(|limit| limit.explicit),
+            limits.cpus.is_some_and(|limit| limit.explicit)
+                || matches!(settings.operation.grade_cpus, Some(Processors::AtMost(_))),
             can.cpu_limit,
         ),
         (

@@ -32,7 +32,7 @@ use crate::dispatcher::{Cause, GradeEnd, Reports};
 use crate::engine;
 use crate::error::chain;
 use crate::plan::GradeJob;
-use crate::profile;
+use crate::profile::{self, Conditions};
 use crate::settings::PatchKind;
 
 /// Grades one patch.
@@ -136,7 +136,7 @@ impl Grading<'_> {
         let started = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Ok(None),
-            started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade(self.profile), reports) => started,
+            started = self.context.start_sandbox(self.entry, labels, turn, Purpose::Grade(self.conditions()), reports) => started,
         };
         let lease = started?;
         let ruling = self.run(lease.sandbox(), patch).await;
@@ -174,6 +174,7 @@ impl Grading<'_> {
             spec: &spec,
             profile: self.profile,
             tamper_check: self.context.operation.tamper_check,
+            limits: &self.context.grading_limits(self.conditions()),
             identity: &self.context.identity,
             timeout: self.options().timeout,
         };
@@ -201,6 +202,13 @@ impl Grading<'_> {
         GradingSpec {
             eval_script: preamble + &started_with(init, script),
             ..self.spec.clone()
+        }
+    }
+
+    fn conditions(&self) -> Conditions<'_> {
+        Conditions {
+            profile: self.profile,
+            spec: &self.spec,
         }
     }
 

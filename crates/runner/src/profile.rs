@@ -5,11 +5,11 @@ use std::path::Path;
 use dataset::Row;
 use dataset::hub::Id;
 use dataset::images::{self, Image};
-use sandbox::limits::{Applied, Network};
+use sandbox::limits::{Applied, Limit, Limits, Network};
 use sandbox::place::Hardening;
-use schema::grading::{Origin, Profile};
+use schema::grading::{GradingSpec, Origin, Profile};
 
-use crate::settings::ProfileChoice;
+use crate::settings::{Processors, ProfileChoice};
 
 /// The profile of an instance's gradings, and why it is that one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,41 @@ pub fn choose(
 fn of_the_field(dataset: &Path) -> Option<String> {
     let id = Id::of_path(dataset)?;
     id.has_alias().then_some(id.name)
+}
+
+/// What a grading's sandbox has to be.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditions<'a> {
+    /// The profile.
+    pub profile: Profile,
+    /// What the instance's grading needs.
+    pub spec: &'a GradingSpec,
+}
+
+impl Conditions<'_> {
+    /// Limits of the sandbox, where those for solving are known: processors are those that the user gives to gradings, else those of the rules.
+    pub fn limits(&self, solving: &Limits, given: Option<Processors>) -> Limits {
+        let ruled = self.spec.cpus.map(|number| Limit {
+            value: f64::from(number),
+            explicit: false,
+        });
+        let cpus = match given {
+            Some(given) => given.into(),
+            None => ruled.or(solving.cpus),
+        };
+        Limits {
+            cpus,
+            ..solving.clone()
+        }
+    }
+
+    /// Capabilities that the harness adds, as far as the profile has them.
+    pub fn capabilities(&self) -> &[String] {
+        match self.profile {
+            Profile::Official => &self.spec.capabilities,
+            Profile::Sealed => &[],
+        }
+    }
 }
 
 /// Network of a grading's sandbox.

@@ -15,7 +15,9 @@ use sandbox::place::host::KeepCommand;
 use secrecy::SecretString;
 
 pub use identity::{Difference, Identity, PatchKind, PathRules, Prompts, SandboxChoice};
-pub use operation::{KeepSandbox, Operation, PartialPatches, ProfileChoice, ResumeMode};
+pub use operation::{
+    KeepSandbox, Operation, PartialPatches, Processors, ProfileChoice, ResumeMode,
+};
 pub use retry::RetrySelector;
 pub use transport::{Price, Transport};
 pub use trials::{Trial, TrialPatch, Trials};

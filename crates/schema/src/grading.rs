@@ -40,6 +40,12 @@ pub struct GradingSpec {
     pub earlier: BTreeMap<String, Earlier>,
     /// Seconds that the script may take; `None` leaves it to the run's setting.
     pub timeout_seconds: Option<u64>,
+    /// Processors that the tests get by the harness's own rules; `None` leaves it to the run's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Capabilities of the kernel, without `CAP_`, that the harness adds for these tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
 }
 
 /// Where a part of what grading needs comes from; shown before a run and kept with its verdicts.

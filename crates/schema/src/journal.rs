@@ -145,7 +145,7 @@ pub struct GradeSummary {
     /// Its bucket; `None` in runs of versions that had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket: Option<Bucket>,
-    /// Share of the tests that had to turn and did, where the bucket is `partial`.
+    /// Share of the tests that had to turn and did, where the bucket is `partial` or `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<f64>,
     /// Generation of the official harness whose verdict was given.

@@ -112,7 +112,7 @@ pub struct InstanceReport {
     pub bucket: Option<Bucket>,
     /// What the official harness would say; `None` when there is no verdict.
     pub official_resolved: Option<bool>,
-    /// Share of the tests that had to turn and did, where the bucket is `partial`.
+    /// Share of the tests that had to turn and did, where the bucket is `partial` or `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<f64>,
     /// Why it is not resolved, for people.
@@ -149,7 +149,7 @@ pub struct GradingReport {
     pub verdict: Verdict,
     /// Its bucket.
     pub bucket: Bucket,
-    /// Share of the tests that had to turn and did, where the bucket is `partial`.
+    /// Share of the tests that had to turn and did, where the bucket is `partial` or `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<f64>,
     /// Expected tests that failed.

@@ -15,10 +15,12 @@ const FILE_KEYS: [&str; 5] = ["repository", "shape", "expected", "any_version", 
 const REPOSITORY_KEYS: [&str; 3] = ["names", "any_version", "version"];
 
 /// Keys of [`Settings`].
-const SETTINGS_KEYS: [&str; 8] = [
+const SETTINGS_KEYS: [&str; 10] = [
     "log_parser",
     "eval_type",
     "timeout_seconds",
+    "cpus",
+    "capabilities",
     "tests",
     "setup",
     "install",
@@ -66,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) log_parser: Option<String>,
     pub(crate) eval_type: Option<EvalType>,
     pub(crate) timeout_seconds: Option<u64>,
+    pub(crate) cpus: Option<u32>,
+    pub(crate) capabilities: Option<Vec<String>>,
     pub(crate) tests: Option<TestNames>,
     #[serde(default, deserialize_with = "lines")]
     pub(crate) setup: Option<Vec<String>>,
@@ -87,6 +91,8 @@ impl Settings {
             log_parser: self.log_parser.clone().or_else(|| base.log_parser.clone()),
             eval_type: self.eval_type.or(base.eval_type),
             timeout_seconds: self.timeout_seconds.or(base.timeout_seconds),
+            cpus: self.cpus.or(base.cpus),
+            capabilities: lines(&self.capabilities, &base.capabilities),
             tests: self.tests.or(base.tests),
             setup: lines(&self.setup, &base.setup),
             install: lines(&self.install, &base.install),

@@ -36,6 +36,21 @@ fn refused(text: &str) -> (String, Vec<String>) {
 }
 
 #[test]
+fn rules_may_name_processors_and_capabilities() {
+    let answer = answer_with(&json!({}));
+    let spec = |repository: &str, version: &str| {
+        let instance = instance(repository, Some(version));
+        resolve(&instance, &answer, &Rules::default()).unwrap().spec
+    };
+    // As the official tables have it: for these versions alone.
+    assert_eq!(spec("pylint-dev/pylint", "2.14").cpus, Some(2));
+    assert_eq!(spec("pylint-dev/pylint", "2.13").cpus, None);
+    let browser = spec("chartjs/Chart.js", "3.0");
+    assert_eq!(browser.capabilities, ["SYS_ADMIN"]);
+    assert_eq!(browser.cpus, None);
+}
+
+#[test]
 fn a_small_file_makes_a_repository_known() {
     let answer = answer_with(&json!({}));
     let rules = rules(MINE);

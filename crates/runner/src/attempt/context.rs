@@ -8,7 +8,7 @@ use agent::{Catalog, Check, Settings};
 use dataset::Row;
 use patch::PathClasses;
 use sandbox::SandboxSpec;
-use sandbox::limits::Network;
+use sandbox::limits::{Limits, Network};
 use sandbox::place::{Backend, Hardening, Labels, PlaceSpec};
 use sandbox::repository::{Origin, StartChange};
 use schema::grading::Profile;
@@ -22,7 +22,7 @@ use crate::disk::DiskGate;
 use crate::dispatcher::{Kept, Reports, Stop};
 use crate::lease::{Lease, Leases};
 use crate::prefetch::{Needs, Prefetch};
-use crate::profile;
+use crate::profile::{self, Conditions};
 use crate::recorder::Redactor;
 use crate::repositories::Repositories;
 use crate::settings::{Identity, Operation};
@@ -41,12 +41,22 @@ pub struct Entry {
 }
 
 /// What a sandbox is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+#[derive(Debug, Clone, Copy)]
+pub enum Purpose<'a> {
     /// An agent works in it.
     Solve,
     /// A patch is graded in it, under these conditions.
-    Grade(Profile),
+    Grade(Conditions<'a>),
+}
+
+impl Purpose<'_> {
+    /// Whether a network is wanted that an engine may turn out not to have, and that can be done without.
+    fn is_official_grading(self) -> bool {
+        match self {
+            Self::Solve => false,
+            Self::Grade(conditions) => conditions.profile == Profile::Official,
+        }
+    }
 }
 
 /// Permits that attempts and gradings take, each kind apart.
@@ -127,25 +137,43 @@ impl Context {
     }
 
     /// What a sandbox of the entry is made from.
-    fn place(&self, entry: &Entry, labels: Labels, purpose: Purpose) -> PlaceSpec {
-        let (network, hardening) = match purpose {
-            Purpose::Solve => (self.identity.network.clone(), Hardening::Full),
-            Purpose::Grade(profile) => (profile::network(profile), profile::hardening(profile)),
+    fn place(&self, entry: &Entry, labels: Labels, purpose: Purpose<'_>) -> PlaceSpec {
+        let contained = self.image(entry).is_some();
+        let mut rights = self.identity.rights.of(&entry.row, contained);
+        let (network, hardening, limits) = match purpose {
+            Purpose::Solve => (
+                self.identity.network.clone(),
+                Hardening::Full,
+                self.identity.sandbox_limits.clone(),
+            ),
+            Purpose::Grade(conditions) => {
+                if contained {
+                    let added = conditions.capabilities().iter().cloned();
+                    rights.capabilities.extend(added);
+                }
+                (
+                    profile::network(conditions.profile),
+                    profile::hardening(conditions.profile),
+                    self.grading_limits(conditions),
+                )
+            }
         };
         PlaceSpec {
             labels,
             image: self.image(entry).map(|image| image.name.clone()),
             workdir: self.workdir(entry),
             environment: self.environment.clone(),
-            limits: self.identity.sandbox_limits.clone(),
+            limits,
             network,
-            rights: self
-                .identity
-                .rights
-                .of(&entry.row, self.image(entry).is_some()),
+            rights,
             hardening,
             hidden: Vec::new(),
         }
+    }
+
+    /// Limits of a sandbox that grades.
+    pub fn grading_limits(&self, conditions: Conditions<'_>) -> Limits {
+        conditions.limits(&self.identity.sandbox_limits, self.operation.grade_cpus)
     }
 
     /// Gets the entry's image ahead, where there is room for it.
@@ -171,7 +199,7 @@ impl Context {
         entry: &Entry,
         labels: Labels,
         turn: &Semaphore,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         reports: &Reports,
     ) -> Result<Lease, Traced> {
         let place = self.place(entry, labels, purpose);
@@ -187,7 +215,7 @@ impl Context {
         let backend = self.backend(entry);
         let limit = self.operation.start_timeout;
         let start = |spec| self.leases.start(Arc::clone(backend), spec, limit);
-        if purpose != Purpose::Grade(Profile::Official) {
+        if !purpose.is_official_grading() {
             return Ok(start(spec).await?);
         }
         if !self.cut_off.load(Ordering::Relaxed) {
@@ -279,7 +307,7 @@ impl Context {
     }
 
     /// Where the repository of the entry's sandboxes comes from.
-    async fn origin(&self, entry: &Entry, purpose: Purpose) -> Result<Origin, Failure> {
+    async fn origin(&self, entry: &Entry, purpose: Purpose<'_>) -> Result<Origin, Failure> {
         let base = entry.row.instance.base_commit.as_deref();
         let change = start_change(&entry.row, purpose).map(Arc::new);
         if brings_repositories(self.backend(entry).as_ref()) {
@@ -325,8 +353,12 @@ impl Context {
         }
     }
 
-    /// What the agent's shell runs before anything else. Last, whoever solves is left without what images hold of the answer.
-    fn setup_commands(&self, entry: &Entry, purpose: Purpose) -> Vec<String> {
+    /// What the agent's shell runs before anything else. Last, whoever solves is left without what images hold of the answer. Evaluation scripts have a
+    /// shell of their own, which starts with the same text: where nothing else is to be run, nothing is.
+    fn setup_commands(&self, entry: &Entry, purpose: Purpose<'_>) -> Vec<String> {
+        if matches!(purpose, Purpose::Grade(_)) && self.identity.setup_commands.is_empty() {
+            return Vec::new();
+        }
         let init = self.shell_init(entry);
         let init = (!init.is_empty()).then(|| init.to_owned());
         let own = self.identity.setup_commands.iter().cloned();
@@ -388,7 +420,7 @@ pub(crate) fn started_with(init: &str, text: &str) -> String {
 
 /// What is done to the row's repository before anybody works in it. Whoever solves gets it without the tests that must turn, as the dataset's own
 /// environments are.
-fn start_change(row: &Row, purpose: Purpose) -> Option<StartChange> {
+fn start_change(row: &Row, purpose: Purpose<'_>) -> Option<StartChange> {
     let patch = row.answer.start_patch.as_ref()?;
     let removed = match purpose {
         Purpose::Solve => grade::withheld_tests(&row.answer),

@@ -29,11 +29,14 @@ use crate::ui::{self, Printer};
 /// Runs the command.
 pub(super) fn grade(command: &Grade, negated: Table, printer: &Printer) -> Result<Exit, Error> {
     let started = Instant::now();
+    let (mut sandbox, mut grading) = (command.sandbox.clone(), command.grading.clone());
+    // Nobody solves here: these are the processors of the sandboxes that grade.
+    grading.grade_cpus = grading.grade_cpus.or(sandbox.cpus.take());
     let flags = Options {
         selection: command.selection.clone(),
-        sandbox: command.sandbox.clone(),
+        sandbox,
         keeping: command.keeping.clone(),
-        grading: command.grading.clone(),
+        grading,
         scoring: command.scoring.clone(),
         gates: command.gates.clone(),
         ..Options::default()
@@ -151,6 +154,7 @@ fn operation(file: &RunFile, given: Operation, resolved: &Resolved) -> Operation
         start_timeout: newest.of("start_timeout", given.start_timeout, own.start_timeout),
         grade_workers: newest.of("grade_workers", given.grade_workers, own.grade_workers),
         harness: newest.of("harness", given.harness, own.harness),
+        grade_cpus: newest.of("grade_cpus", given.grade_cpus, own.grade_cpus),
         grade_profile: newest.of("grade_profile", given.grade_profile, own.grade_profile),
         tamper_check: newest.of("tamper_check", given.tamper_check, own.tamper_check),
         grade_timeout: newest.of("grade_timeout", given.grade_timeout, own.grade_timeout),
@@ -203,7 +207,6 @@ fn check_identity(file: &RunFile, given: &Identity, resolved: &Resolved) -> Resu
         ("tmpfs", "rights.tmpfs"),
         ("setup_command", "setup_commands"),
         ("memory", "sandbox_limits.memory"),
-        ("cpus", "sandbox_limits.cpus"),
         ("pids", "sandbox_limits.pids"),
         ("disk", "sandbox_limits.disk"),
     ];

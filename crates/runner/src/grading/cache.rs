@@ -52,6 +52,7 @@ pub(super) struct Asked<'a> {
     pub(super) spec: &'a GradingSpec,
     pub(super) profile: Profile,
     pub(super) tamper_check: TamperCheck,
+    pub(super) limits: &'a sandbox::limits::Limits,
     pub(super) identity: &'a Identity,
     pub(super) timeout: std::time::Duration,
 }
@@ -70,7 +71,7 @@ pub(super) fn key(asked: &Asked<'_>, sandbox: &Sandbox) -> Option<String> {
         spec,
         timeout_seconds: asked.timeout.as_secs(),
         network: &applied.network,
-        limits: &identity.sandbox_limits,
+        limits: asked.limits,
         enforced: &applied.enforced,
         user: &applied.user,
         capabilities: &applied.capabilities,

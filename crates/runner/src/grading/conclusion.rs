@@ -120,9 +120,12 @@ pub(super) fn summary(report: &GradingReport) -> GradeSummary {
         profile: report.profile,
         note: verdict.note.clone(),
         bucket: Some(report.bucket),
-        partial: report
-            .partial
-            .filter(|_| report.bucket == schema::Bucket::Partial),
+        partial: report.partial.filter(|_| {
+            matches!(
+                report.bucket,
+                schema::Bucket::Partial | schema::Bucket::Timeout
+            )
+        }),
         harness: verdict.official.harness,
         sign: report.sign.clone(),
         failed_tests: report.failed.len(),

@@ -41,7 +41,11 @@ pub(super) fn sum(rows: &[Row], instances: &[InstanceReport]) -> Option<GradingS
         resolved_of_submitted: grade::stats::rate(resolved, submitted),
         resolved_of_all: grade::stats::rate(resolved, all),
         official_resolved_of_submitted: grade::stats::rate(official, submitted),
-        partial_mean: grade::stats::mean(grades().filter_map(|grade| grade.partial)),
+        partial_mean: grade::stats::mean(
+            grades()
+                .filter(|grade| grade.bucket() == Bucket::Partial)
+                .filter_map(|grade| grade.partial),
+        ),
         cached: grades().filter(|grade| grade.cached).count(),
         seconds: rows.iter().filter_map(|row| row.seconds_grade).sum(),
         without_quarantined: None,

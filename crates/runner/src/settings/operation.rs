@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sandbox::limits::Limit;
 use sandbox::place::docker::Pull;
 use schema::examination::TamperCheck;
 use schema::grading::Harness;
@@ -81,6 +82,28 @@ impl ProfileChoice {
     }
 }
 
+/// Processors that a sandbox may use.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Processors {
+    /// So many.
+    AtMost(f64),
+    /// All that there are.
+    All,
+}
+
+impl From<Processors> for Option<Limit<f64>> {
+    fn from(processors: Processors) -> Self {
+        match processors {
+            Processors::AtMost(value) => Some(Limit {
+                value,
+                explicit: true,
+            }),
+            Processors::All => None,
+        }
+    }
+}
+
 /// What does not change outcomes: recorded in `run.json`, free to differ on resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
@@ -145,6 +168,9 @@ pub struct Operation {
     /// Whether verdicts of earlier gradings are taken, and kept for later ones.
     #[serde(default)]
     pub grade_cache: bool,
+    /// Processors of each sandbox that grades, where the user says so: a number, or that there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade_cpus: Option<Processors>,
     /// Under which conditions patches are graded.
     #[serde(default)]
     pub grade_profile: ProfileChoice,

@@ -3,9 +3,9 @@
 use std::fs;
 
 use rustix::process::Signal;
-use schema::RunEvent;
 use schema::grading::{PatchApplication, Verdict};
 use schema::journal::GradeSummary;
+use schema::{Bucket, RunEvent};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, signal};
@@ -136,21 +136,40 @@ fn rows_without_a_script_are_graded_by_the_users_rules() {
 fn a_script_that_takes_too_long_is_judged_by_what_it_printed() {
     let mut fixture = Fixture::new(1);
     fixture.script(&["echo good > value.txt"]);
+    fixture.change(0, "FAIL_TO_PASS", json!(["value", "late"]));
     fixture.change(
         0,
         "eval_script",
-        json!("echo 'ok 1 value'\necho 'ok 2 keep'\nsleep 600\n"),
+        json!(
+            "echo 'ok 1 value'\necho 'ok 2 keep'\nsetsid sleep 600 &\nsleep 600\necho 'ok 3 late'\n"
+        ),
     );
-    let said = fixture.run(&["--grade", "--grade-timeout", "1"]);
+    let said = fixture.run(&[]);
     assert_eq!(said.code, 0, "{}", said.all());
-    let verdict = verdict(&fixture, 0, 1);
-    assert!(verdict.timed_out);
-    assert!(!verdict.resolved);
+    // As users of the official harness call it.
+    let said = fixture.grade(&["--timeout", "1"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    let judged = verdict(&fixture, 0, 1);
+    assert!(judged.timed_out);
+    assert!(!judged.resolved && !judged.official_resolved);
+    assert_eq!(
+        judged.statuses.keys().collect::<Vec<_>>(),
+        ["keep", "value"]
+    );
+    let (_, grade) = &grades(&fixture)[0];
+    assert_eq!(
+        (grade.bucket, grade.partial),
+        (Some(Bucket::Timeout), Some(0.5))
+    );
     let log = fixture.file(&format!(
         "instances/{}/s1-a1/grade-1/test_output.txt",
         fixture.id(0)
     ));
-    assert!(fs::read_to_string(log).unwrap().contains("ok 2 keep"));
+    let log = fs::read_to_string(log).unwrap();
+    assert!(
+        log.contains("ok 2 keep") && log.ends_with("\n\nTimeout error: 1 seconds exceeded."),
+        "{log}"
+    );
     fixture.assert_clean();
 }
 

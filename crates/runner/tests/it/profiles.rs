@@ -155,3 +155,35 @@ fn the_choice_hangs_on_dataset_and_image_and_is_told() {
         said.out
     );
 }
+
+/// The share of the processors that a container may have, in hundred thousandths.
+const QUOTA: &str = "quota=$(cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || cut -d ' ' -f 1 /sys/fs/cgroup/cpu.max)
+echo \"quota=$quota\"
+echo 'ok 1 value'
+echo 'ok 2 keep'
+";
+
+#[test]
+fn processors_are_those_of_the_flag_or_of_the_rules() {
+    let Some(image) = testkit::docker_image("base") else {
+        return;
+    };
+    let mut fixture = Fixture::new(1);
+    fixture.script(&["echo good > value.txt"]);
+    fixture.change(0, "image", json!(image));
+    fixture.change(0, "eval_script", json!(QUOTA));
+    fixture.place.write(
+        "rules.toml",
+        "repository = 'tiny/tiny'\nlog_parser = 'tap'\ncpus = 1\ntest_command = 'true'\n",
+    );
+    let rules = ["--repository-rules", "rules.toml"];
+    let said = fixture.run(&[&["--grade", "--sandbox", "docker"], &rules[..]].concat());
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(seen(&fixture, 1, "quota="), "100000");
+    let said = fixture.grade(&["--only", "all", "--cpus", "0.5"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert_eq!(seen(&fixture, 2, "quota="), "50000");
+    let said = fixture.grade(&["--only", "all", "--grade-cpus", "none"]);
+    assert_eq!(said.code, 0, "{}", said.all());
+    assert!(["-1", "max"].contains(&&*seen(&fixture, 3, "quota=")));
+}

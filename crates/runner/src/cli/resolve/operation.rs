@@ -11,7 +11,9 @@ use crate::cli::error::Error;
 use crate::layers::Resolved;
 use crate::layers::options::{Gates, Images, KeepName, Options, PartialName, PullName};
 use crate::layers::values::{Amount, Cap};
-use crate::settings::{KeepSandbox, Operation, PartialPatches, ResumeMode, RetrySelector};
+use crate::settings::{
+    KeepSandbox, Operation, PartialPatches, Processors, ResumeMode, RetrySelector,
+};
 
 /// Time that starts wait for room on the disk: for other instances to end, or for a person to make room.
 const DISK_WAIT: Duration = Duration::from_mins(15);
@@ -64,6 +66,10 @@ pub(super) fn operation(
         grade: set("grade", patches.grade)?,
         grade_workers: at_least_one("grade-workers", grade_workers)?,
         grade_timeout: set("grade_timeout", grading.grade_timeout)?.0,
+        grade_cpus: grading.grade_cpus.map(|cap| match cap.limit() {
+            Some(Amount(number)) => Processors::AtMost(number),
+            None => Processors::All,
+        }),
         grade_profile: set("grade_profile", grading.grade_profile)?.into(),
         tamper_check: set("tamper_check", grading.tamper_check)?.into(),
         repository_rules: grading.repository_rules.clone(),

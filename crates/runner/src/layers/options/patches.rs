@@ -7,7 +7,7 @@ use schema::examination::TamperCheck;
 use schema::grading::Harness;
 use serde::{Deserialize, Serialize};
 
-use crate::layers::values::{Span, one_or_many};
+use crate::layers::values::{Amount, Cap, Span, one_or_many};
 use crate::settings::ProfileChoice;
 
 /// Which patch goes into predictions.
@@ -180,6 +180,10 @@ pub struct Grading {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grade_timeout: Option<Span>,
+    /// Processors of each sandbox that grades, whatever rules say [default: those of the rules, else as for solving]
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade_cpus: Option<Cap<Amount>>,
     /// Conditions under which patches are graded
     #[arg(long, value_name = "PROFILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
