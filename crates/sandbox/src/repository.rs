@@ -43,7 +43,7 @@ pub use seal::{BaseCommit, ImageState, LeftOut, SealRecord};
 pub use source::Source;
 pub use unpacked::Unpacked;
 
-pub(crate) use apply::stage;
+pub(crate) use apply::{stage, stage_in};
 pub(crate) use checkout::{Start, checkout};
 pub(crate) use diff::{diff, diff_of};
 pub(crate) use inside::{ImageNames, Inside, Packer, Started, start};

@@ -264,7 +264,7 @@ impl Inquiry<'_> {
         );
         let labels = grading.context.labels(&grading.job.key, name);
         let turn = &grading.context.permits.grade_start;
-        let purpose = Purpose::Grade(grading.profile);
+        let purpose = Purpose::Grade(grading.conditions());
         let started = tokio::select! {
             biased;
             () = grading.cancel.cancelled() => return Err(Stopped::Cancelled),

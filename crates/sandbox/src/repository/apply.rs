@@ -47,13 +47,30 @@ pub(crate) fn stage(
     private: &Path,
     staging: &Staging,
 ) -> Result<Staged, Error> {
-    let lost = |error: Cause| Error::lost(format!("apply a patch in {}", workdir.display()), error);
-    let tree = Worktree::open(workdir).map_err(|error| lost(error.into()))?;
+    let place = workdir.display().to_string();
+    let tree = Worktree::open(workdir).map_err(|error| lost(&place, error.into()))?;
+    stage_in(prepared, start, &tree, &place, private, staging)
+}
+
+/// The same on an opened workspace, which is known as `place`. Blocks.
+pub(crate) fn stage_in(
+    prepared: &Prepared,
+    start: &Start,
+    tree: &Worktree,
+    place: &str,
+    private: &Path,
+    staging: &Staging,
+) -> Result<Staged, Error> {
     let found =
-        survey(prepared, start, &tree, Want::Contents).map_err(|error| lost(error.into()))?;
-    let (staged, steps) = plan(prepared, found, staging, private).map_err(lost)?;
-    install(&tree, steps).map_err(|error| lost(error.into()))?;
+        survey(prepared, start, tree, Want::Contents).map_err(|error| lost(place, error.into()))?;
+    let (staged, steps) =
+        plan(prepared, found, staging, private).map_err(|error| lost(place, error))?;
+    install(tree, steps).map_err(|error| lost(place, error.into()))?;
     Ok(staged)
+}
+
+fn lost(place: &str, error: Cause) -> Error {
+    Error::lost(format!("apply a patch in {place}"), error)
 }
 
 /// The patch with the last newline that it may lack; `None` when there is nothing in it.

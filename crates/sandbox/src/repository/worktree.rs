@@ -6,7 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid};
+
 use rustix::io::Errno;
 
 use super::checkout::Stamp;
@@ -15,6 +16,8 @@ use super::prepare::mode;
 /// The directory.
 pub(crate) struct Worktree {
     root: OwnedFd,
+    /// User and group that what is made belongs to, where that is not who makes it.
+    owner: Option<(Uid, Gid)>,
 }
 
 /// What stands at a path, its last component not followed.
@@ -75,12 +78,37 @@ impl Worktree {
             }
             other => other?,
         };
-        Ok(Self { root })
+        Ok(Self { root, owner: None })
     }
 
     /// One that is opened already, if only by its path.
     pub(crate) fn of(root: OwnedFd) -> Self {
-        Self { root }
+        Self { root, owner: None }
+    }
+
+    /// The same; what is made in it belongs to whom the directory belongs.
+    pub(crate) fn for_its_owner(self) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(&self.root)?;
+        let owner = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+        Ok(Self {
+            owner: Some(owner),
+            ..self
+        })
+    }
+
+    /// Gives away what was made in a directory.
+    fn give(&self, directory: &OwnedFd, name: &[u8]) -> io::Result<()> {
+        let Some((user, group)) = self.owner else {
+            return Ok(());
+        };
+        let nofollow = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rustix::fs::chownat(
+            directory,
+            name,
+            Some(user),
+            Some(group),
+            nofollow,
+        )?)
     }
 
     /// A directory below it.
@@ -229,6 +257,7 @@ impl Worktree {
                 return Err(error);
             }
         }
+        self.give(&directory, temporary.as_bytes())?;
         let renamed = rustix::fs::renameat(&directory, temporary.as_str(), &directory, name);
         if renamed.is_err() {
             let _ = rustix::fs::unlinkat(&directory, temporary.as_str(), AtFlags::empty());
@@ -242,7 +271,8 @@ impl Worktree {
             let (parent, name) = split(&path[..end]);
             let directory = self.at(parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
             match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
+                Ok(()) => self.give(&directory, name)?,
+                Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
         }

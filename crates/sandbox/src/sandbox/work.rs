@@ -69,6 +69,15 @@ impl Sandbox {
         self.place.view().await.map(Worktree::of)
     }
 
+    /// The workspace as this machine sees it, to be written into as its owner; `None` where that cannot be.
+    async fn writable_view(&self) -> Option<Worktree> {
+        if !self.start.is_seen_whole() || self.place.loses_writes() {
+            return None;
+        }
+        let view = self.place.view().await.map(Worktree::of)?;
+        view.for_its_owner().ok()
+    }
+
     /// The diff of an opened workspace; `None` where it cannot be read.
     async fn diff_of(&self, view: Worktree) -> Option<WorkspaceDiff> {
         let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
@@ -101,6 +110,14 @@ impl Sandbox {
                 .await
             }
             Files::Archive(archives) => {
+                if let Some(view) = self.writable_view().await {
+                    let (prepared, start) = (Arc::clone(&self.prepared), Arc::clone(&self.start));
+                    let (at, private) = (self.workdir().to_owned(), self.place.private_directory());
+                    return repository::work(move || {
+                        repository::stage_in(&prepared, &start, &view, &at, &private, &staging)
+                    })
+                    .await;
+                }
                 Inside::new(self.place.as_ref(), archives)
                     .stage(&self.agent, &self.prepared, &self.start, staging)
                     .await

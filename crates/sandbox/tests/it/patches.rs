@@ -46,12 +46,12 @@ async fn a_patch_of_git_is_applied_to_the_byte() {
         let commit = commit(&path, "all");
         let patch = git_bytes(&path, &["diff", "--binary", "-M", "HEAD~1", "HEAD"]);
         assert_eq!(apply(&sandbox, &patch).await.unwrap(), Applied);
-        let (output, _) = ask(&sandbox, "cat lines | head -5 | tail -1; test -e pkg || echo gone; stat -c %a new/deep/tool; readlink link; git add -A; git write-tree").await;
+        let (output, _) = ask(&sandbox, "cat lines | head -5 | tail -1; test -e pkg || echo gone; stat -c %a new/deep/tool; readlink link; stat -c %u:%g . new new/deep new/deep/tool lines link | sort -u | wc -l; git add -A; git write-tree").await;
         let tree = git_bytes(&path, &["rev-parse", &format!("{commit}^{{tree}}")]);
         assert_eq!(
             output,
             format!(
-                "FIVE\ngone\n755\nlines\n{}",
+                "FIVE\ngone\n755\nlines\n1\n{}",
                 String::from_utf8(tree).unwrap()
             )
         );
