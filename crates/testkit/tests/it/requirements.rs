@@ -6,11 +6,13 @@ use std::process::{Command, Output};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/requirements");
 /// What the script tries.
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 9] = [
     "bwrap",
     "docker",
     "dockerd",
     "docker-registry",
+    "losetup",
+    "mkfs.btrfs",
     "podman",
     "unshare",
     "setpriv",
@@ -29,6 +31,8 @@ impl Machine {
         let user = if root { "0" } else { "1000" };
         machine.program("id", &format!("echo {user}"));
         machine.program("timeout", "shift; \"$@\"");
+        // A kernel that knows every file system that is looked for.
+        machine.program("grep", "exit 0");
         // What `docker info` says of limits is what it says of all.
         for name in works {
             machine.program(name, "echo 'true true'");
@@ -68,8 +72,17 @@ impl Machine {
 #[test]
 fn root_with_docker_must_have_everything() {
     let machine = Machine::new(true, &PROGRAMS, &[]);
-    let all = "bwrap,docker,limits,dockerd,bridge,registry,podman,mount,setpriv";
+    let all = "bwrap,docker,limits,dockerd,btrfs,bridge,registry,podman,mount,setpriv";
     assert_eq!(machine.ask(""), (true, all.to_owned(), String::new()));
+}
+
+#[test]
+fn what_a_kernel_lacks_is_left_out_and_told() {
+    let machine = Machine::new(true, &PROGRAMS, &[]);
+    machine.program("grep", "exit 1");
+    let (ok, required, said) = machine.ask("");
+    assert!(ok && !required.contains("btrfs"), "{required}: {said}");
+    assert!(said.contains("btrfs is left out"), "{said}");
 }
 
 #[test]
@@ -77,6 +90,8 @@ fn what_is_broken_or_gone_fails_there_and_is_named() {
     for (program, name) in [
         ("bwrap", "bwrap"),
         ("dockerd", "dockerd"),
+        ("losetup", "btrfs"),
+        ("mkfs.btrfs", "btrfs"),
         ("docker-registry", "registry"),
         ("podman", "podman"),
         ("unshare", "mount"),
@@ -128,7 +143,7 @@ fn what_is_left_out_is_told() {
     assert!(ok, "{said}");
     assert_eq!(
         required,
-        "bwrap,docker,limits,dockerd,bridge,registry,setpriv"
+        "bwrap,docker,limits,dockerd,btrfs,bridge,registry,setpriv"
     );
     for name in ["podman", "mount"] {
         let told = format!("{name} is left out by PATCHMILL_CI_WITHOUT");
