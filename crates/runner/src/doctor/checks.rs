@@ -262,7 +262,7 @@ fn keys(variables: &BTreeMap<String, String>) -> Check {
         Check::warn(
             "model key",
             "none is set",
-            "set OPENAI_API_KEY, unless your model's server runs on this machine",
+            "set your provider's variable, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, unless your model's server runs on this machine",
         )
     } else {
         Check::ok("model key", format!("{} is set", set.join(", ")))

@@ -75,12 +75,10 @@ fn messages() {
     for stream in ["--stream", "--no-stream"] {
         let script = script.clone();
         let server = StrictAnthropic::start(move |_| script.clone());
-        let place = Place::new().variable("ANTHROPIC_API_KEY", "sk-ant-test");
-        solve(
-            &place,
-            "anthropic:claude-opus-5",
-            &[stream, "--base-url", &server.base_url()],
-        );
+        let place = Place::new()
+            .variable("ANTHROPIC_API_KEY", "sk-ant-test")
+            .variable("ANTHROPIC_BASE_URL", &server.base_url());
+        solve(&place, "anthropic:claude-opus-5", &[stream]);
         assert!(server.violations().is_empty(), "{:?}", server.violations());
         assert_eq!(
             (server.requests().len(), server.rewrites()),
