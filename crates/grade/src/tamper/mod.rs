@@ -6,8 +6,10 @@
 //! that machines read. [`contradiction`] compares what comes of it with the same look at the known fix. `docs/design/tampering.md` has the rules.
 
 mod canary;
+mod commands;
 mod contradiction;
 mod language;
+mod look;
 mod rerun;
 mod restoration;
 mod results_file;
@@ -15,8 +17,9 @@ mod signs;
 mod suspicion;
 
 pub use canary::{CanaryFile, CanaryTest, Neighbours, canaries};
-pub use contradiction::{Contradiction, Look, contradiction, unsound};
+pub use contradiction::{Contradiction, contradiction};
 pub use language::Language;
+pub use look::{Look, unsound};
 pub use rerun::{Rerun, second_look};
 pub use restoration::{Restoration, restoration};
 pub use results_file::{CaseResult, ResultsFile};

@@ -1,12 +1,11 @@
 //! The script of a second look: the instance's own, with canaries beside its tests and machine-readable results asked for.
 
 use std::fmt::Write;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use schema::grading::GradingSpec;
 
 use super::canary::{CanaryFile, CanaryTest, Neighbours, canaries};
+use super::commands::{Line, NamedTest, lines};
 use super::language::Language;
 use crate::directives::{files_of, quoted};
 use crate::log::START;
@@ -21,13 +20,6 @@ pub struct Rerun {
     /// Files into which the framework writes its results, one for each time that it is called. Empty where it cannot be asked to.
     pub results: Vec<String>,
 }
-
-/// Programs whose lines name tests without running any.
-const BYSTANDERS: &[&str] = &[
-    "git", "cp", "mv", "rm", "ls", "cat", "sed", "awk", "grep", "echo", "printf", ":", "#", "pip",
-    "pip3", "apt", "apt-get", "conda", "set", "chmod", "chown", "mkdir", "touch", "tar", "curl",
-    "wget", "unzip", "ln", "patch", "tee", "find", "true", "exit",
-];
 
 /// Changes an instance's script for a second look. `directory`, outside of the repository, is where the framework writes its results.
 ///
@@ -98,146 +90,6 @@ fn test_files(spec: &GradingSpec, test_patch: &str) -> Vec<String> {
             .is_some_and(|name| name.contains("test"))
     });
     files
-}
-
-/// One line of a script.
-struct Line<'s> {
-    text: &'s str,
-    /// Whether it goes on where the line before it ended.
-    continues: bool,
-    /// Where it names a test, and which.
-    test: Option<NamedTest<'s>>,
-    /// Behind which byte options for pytest can stand.
-    options: Option<usize>,
-}
-
-/// A test that is named on a command line.
-struct NamedTest<'s> {
-    at: usize,
-    file: &'s str,
-    /// What is to be written there for another file in the same directory, whose path is given.
-    form: Form,
-}
-
-/// How a command names a file of tests.
-#[derive(Clone, Copy)]
-enum Form {
-    /// By its path without that many first parts.
-    Path { dropped: usize },
-    /// By the module's name without that many first parts.
-    Module { dropped: usize },
-}
-
-impl Form {
-    fn write(self, path: &str) -> String {
-        let without = |dropped| path.split('/').skip(dropped).collect::<Vec<_>>();
-        match self {
-            Self::Path { dropped } => without(dropped).join("/"),
-            Self::Module { dropped } => {
-                let module = without(dropped).join(".");
-                module
-                    .strip_suffix(".py")
-                    .map_or(module.clone(), str::to_owned)
-            }
-        }
-    }
-}
-
-/// The lines of a script; those of here-documents are text, whatever they look like.
-fn lines<'s>(script: &'s str, files: &'s [String]) -> Vec<Line<'s>> {
-    let mut delimiter: Option<String> = None;
-    let mut continues = false;
-    let mut lines = Vec::new();
-    for text in script.split_inclusive('\n') {
-        let plain = |continues| Line {
-            text,
-            continues,
-            test: None,
-            options: None,
-        };
-        if let Some(end) = &delimiter {
-            if text.trim() == end {
-                delimiter = None;
-            }
-            lines.push(plain(true));
-            continue;
-        }
-        let line = if runs_something(text) {
-            Line {
-                test: named_test(text, files),
-                options: options_place(text),
-                ..plain(continues)
-            }
-        } else {
-            plain(continues)
-        };
-        delimiter = here_document_end(text);
-        continues = text.trim_end().ends_with('\\');
-        lines.push(line);
-    }
-    lines
-}
-
-fn runs_something(line: &str) -> bool {
-    let first = line.split_whitespace().next().unwrap_or_default();
-    !first.starts_with('#')
-        && !BYSTANDERS.contains(&first)
-        && !line.contains("pip install")
-        && !line.contains(START)
-}
-
-fn here_document_end(line: &str) -> Option<String> {
-    static START: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r#"<<-?\s*['"\\]?([A-Za-z_0-9]+)"#).ok());
-    let found = START.as_ref()?.captures(line)?;
-    Some(found.get(1)?.as_str().to_owned())
-}
-
-/// Behind the word `pytest` of a command.
-fn options_place(line: &str) -> Option<usize> {
-    static WORD: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?:^|[\s/;&|(])(?:pytest|py\.test)(?:\s|$)").ok());
-    let found = WORD.as_ref()?.find(line)?;
-    Some(found.start() + found.as_str().trim_end().len())
-}
-
-/// The first word of a command that names one of the files of tests, by its path or as a module, or something in one.
-fn named_test<'s>(line: &str, files: &'s [String]) -> Option<NamedTest<'s>> {
-    let mut from = 0;
-    for word in line.split_whitespace() {
-        let at = from + line.get(from..)?.find(word)?;
-        from = at + word.len();
-        let bare = word.trim_matches(['\'', '"', ')', ';']);
-        let found = files
-            .iter()
-            .find_map(|file| Some((file, form_of(bare, file)?)));
-        if let Some((file, form)) = found {
-            return Some(NamedTest { at, file, form });
-        }
-    }
-    None
-}
-
-/// How a word names a file, where it does.
-fn form_of(word: &str, file: &str) -> Option<Form> {
-    let path = word.split("::").next()?.trim_start_matches("./");
-    let parts: Vec<&str> = file.split('/').collect();
-    for dropped in 0..parts.len() {
-        let left = parts.get(dropped..)?;
-        if path == left.join("/") {
-            return Some(Form::Path { dropped });
-        }
-        let module = left.join(".");
-        let Some(module) = module.strip_suffix(".py") else {
-            continue;
-        };
-        let rest = path.strip_prefix(module);
-        // A name of one part is too short to tell a module by.
-        if left.len() > 1 && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
-            return Some(Form::Module { dropped });
-        }
-    }
-    None
 }
 
 fn build(lines: &[Line<'_>], neighbour: &str, canary: &CanaryFile, directory: &str) -> Rerun {
