@@ -19,6 +19,7 @@ mod inside;
 mod odb;
 mod pack;
 mod prepare;
+mod program;
 mod proof;
 mod seal;
 mod snapshot;
@@ -26,6 +27,7 @@ mod source;
 mod submodules;
 mod survey;
 mod tree;
+mod unified;
 mod unpacked;
 mod worktree;
 

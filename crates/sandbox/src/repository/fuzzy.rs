@@ -10,7 +10,9 @@ use git2::{Index, ObjectType, Oid, Repository};
 use super::chain::Refusal;
 use super::diff::entry;
 use super::prepare::mode;
+use super::program;
 use super::survey::MAX_FILE;
+use super::unified;
 use super::worktree::{Kind, Worktree, as_path};
 use crate::error::Cause;
 use crate::space;
@@ -38,6 +40,13 @@ pub(super) fn fuzzy(repository: &Repository, now: Oid, patch: &[u8]) -> Result<F
     index.read_tree(&tree).map_err(Cause::from)?;
     let (scratch, copies) = copied(repository, &index, &paths, private)?;
     let status = run(scratch.path(), patch).map_err(|error| Refusal::NotTried(not_run(&error)))?;
+    let Some(status) = status else {
+        // It would fit, perhaps, but nobody has the time.
+        return Ok(Fuzzed {
+            fitted: false,
+            tree: now,
+        });
+    };
     if status.code() == Some(TROUBLE) && space::is_full(private) {
         let full = io::Error::from(io::ErrorKind::StorageFull);
         return Err(Refusal::NotTried(full.into()));
@@ -72,10 +81,11 @@ fn copied(
     Ok((scratch, copies))
 }
 
-fn run(scratch: &Path, patch: &[u8]) -> io::Result<ExitStatus> {
+fn run(scratch: &Path, patch: &[u8]) -> io::Result<Option<ExitStatus>> {
     let file = scratch.join("patch");
-    std::fs::write(&file, patch)?;
-    Command::new("patch")
+    std::fs::write(&file, unified::alone(patch))?;
+    let mut command = Command::new("patch");
+    command
         .args([
             "--batch",
             // Else it turns round what looks as if it had been applied: a patch the wrong way round would mend what it breaks.
@@ -94,8 +104,8 @@ fn run(scratch: &Path, patch: &[u8]) -> io::Result<ExitStatus> {
         .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
+        .stderr(Stdio::null());
+    program::run(&mut command)
 }
 
 /// Why the program did not run. A full disk stays one.

@@ -8,6 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use git2::{Index, Oid, Repository};
 
 use super::chain::Refusal;
+use super::program;
 use crate::error::Cause;
 use crate::space;
 
@@ -69,6 +70,10 @@ impl<'a> GitProgram<'a> {
                 format!("the program `git`, which applies patches, cannot be run: {error}"),
             ))
         })?;
+        // One that takes for ever fits nobody.
+        let Some(status) = status else {
+            return Ok(None);
+        };
         if !status.success() {
             return self.refused(status);
         }
@@ -79,13 +84,14 @@ impl<'a> GitProgram<'a> {
         Ok(Some(index.write_tree_to(self.repository)?))
     }
 
-    fn run(&self, way: Way) -> io::Result<ExitStatus> {
+    fn run(&self, way: Way) -> io::Result<Option<ExitStatus>> {
         let ways: &[&str] = match way {
             Way::Plain => &[],
             Way::Merged => &["--3way"],
             Way::Undo => &["--check", "--reverse"],
         };
-        Command::new("git")
+        let mut command = Command::new("git");
+        command
             .args(["apply", "--cached"])
             .args(ways)
             .arg("--")
@@ -100,8 +106,8 @@ impl<'a> GitProgram<'a> {
             .env("GIT_ATTR_NOSYSTEM", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
+            .stderr(Stdio::null());
+        program::run(&mut command)
     }
 
     /// What an exit status that is none of success says: mostly, that the patch does not fit.
