@@ -1,6 +1,6 @@
 //! A stand-in for Apptainer, which cannot be had as a package everywhere, and images for it.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,9 +13,12 @@ const DIRECTORIES: [&str; 8] = [
 pub fn apptainer(directory: &Path) -> PathBuf {
     let path = directory.join("apptainer");
     std::fs::create_dir_all(directory).expect("the stand-in is made");
-    std::fs::write(&path, include_str!("apptainer.sh")).expect("the stand-in is made");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
-        .expect("the stand-in is made");
+    let text = directory.join("apptainer.sh");
+    std::fs::write(&text, include_str!("apptainer.sh")).expect("the stand-in is made");
+    // Written by this process, it could not be run as long as a program that another thread starts just then has it open.
+    let mut install = Command::new("install");
+    install.args(["-m", "755"]).arg(&text).arg(&path);
+    assert!(install.status().expect("the stand-in is made").success());
     path
 }
 

@@ -40,7 +40,7 @@ fn a_dry_run_says_which_image_and_why() {
         "repository = 'tiny/*'\nlog_parser = 'pytest'\ntest_command = 'make check'\n",
     );
     let said = fixture.run(&["--dry-run", "--grade", "--repository-rules", "tiny.toml"]);
-    let line = "tiny__tiny-000 s1-a1 (new, script by tiny.toml, parser tap by the row's `log_parser`, judged as SWE-bench does)";
+    let line = "tiny__tiny-000 s1-a1 (new, script by tiny.toml, parser tap by the row's `log_parser`, judged as SWE-bench does, profile sealed by default)";
     assert!(said.out.contains(line), "{}", said.all());
     // What resolves an issue follows from the row too.
     fixture.change(0, "test_cmds", json!(["make check"]));

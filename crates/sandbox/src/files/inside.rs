@@ -63,16 +63,14 @@ impl InsideFiles<'_> {
     pub(crate) async fn write(&self, path: &str, content: &[u8]) -> Result<(), Error> {
         // `readlink -f` follows links as the agent's own write would.
         let names = format!(
-            "p={}; t=$(readlink -f -- \"$p\"; echo x) && t=${{t%?x}} && n=${{t%/*}}/.patchmill-{:016x}",
-            quoted(path)?,
+            "t=$(readlink -f -- \"$p\"; echo x) && t=${{t%?x}} && n=${{t%/*}}/.patchmill-{:016x}",
             fastrand::u64(..)
         );
         let written = self.write_beside(path, &names, content).await;
         if written.is_err() {
             // The shell may be another by now, which knows no names.
-            let _ = self
-                .run(&format!("{names} && rm -f -- \"$n\""), MESSAGE)
-                .await;
+            let clean = format!("p={}; {names} && rm -f -- \"$n\"", quoted(path)?);
+            let _ = self.run(&clean, MESSAGE).await;
         }
         written
     }
