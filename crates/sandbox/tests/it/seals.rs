@@ -329,7 +329,7 @@ async fn a_linked_work_tree_and_a_shallow_clone_are_repositories_of_images_too()
         assert_eq!(output, history, "{name}");
         // Where the history came from, nothing is left either.
         if name == "linked" {
-            assert!(!path.join(".git/HEAD").exists() && path.join(".git").is_dir());
+            assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
         }
         remove(&sandbox).await;
     }
@@ -415,7 +415,7 @@ async fn linked_work_trees_and_clones_that_hold_less_are_sealed_in_a_real_image(
         );
         assert_eq!(diff.matches("diff --git").count(), 1, "{workdir} {diff}");
         if workdir == "/zoo.beside/linked" {
-            let (left, _) = ask(&sandbox, "find /zoo/.git -type f | head").await;
+            let (left, _) = ask(&sandbox, "ls -A /zoo").await;
             assert_eq!(left, "", "where the history came from, nothing is left");
         }
         remove(&sandbox).await;
