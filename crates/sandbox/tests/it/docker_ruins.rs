@@ -186,7 +186,12 @@ async fn a_cancelled_command_does_not_wait_for_the_next_shell() {
     assert_eq!(captured.unwrap().end, End::ShellEnded(3));
     // What is closed starts nothing any more, and what is opened again is a shell.
     subject.shell.close().await;
-    assert_eq!(subject.ask("echo on").await.0, "on\n");
+    let mut said = subject.ask("echo on").await.0;
+    // A busy engine may need longer than one command waits.
+    while said.contains("The next command tries again") {
+        said = subject.ask("echo on").await.0;
+    }
+    assert_eq!(said, "on\n");
     subject.remove().await;
 }
 
