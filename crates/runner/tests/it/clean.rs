@@ -145,7 +145,10 @@ fn the_container_of_a_dead_run_is_removed() {
         RunEvent::SandboxReady { place, .. } => Some(place.clone()),
         _ => None,
     };
-    let name = fixture.events().iter().find_map(ready).unwrap();
+    // The agent may be at work before that is written down.
+    let ready = || fixture.events().iter().find_map(ready);
+    wait("the sandbox is told of", || ready().is_some());
+    let name = ready().unwrap();
     let filter = format!("name={name}");
     let list = || docker(&["ps", "--all", "--filter", &filter, "--format", "{{.Names}}"]);
     let said = clean(&fixture, &[]);
