@@ -5,6 +5,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
+use crate::error::Error;
 use crate::price::{Price, PriceTable};
 
 /// Everything about a model but its name.
@@ -58,6 +59,30 @@ impl Default for Settings {
             max_connections: None,
             seed: 0,
         }
+    }
+}
+
+impl Settings {
+    /// Adds the user's fields to a request's own. None of `ours` can be set: the conversation, or the reading of replies, would break.
+    pub(crate) fn extend(
+        &self,
+        parameters: &mut Map<String, Value>,
+        ours: &[&str],
+    ) -> Result<(), Error> {
+        for (name, value) in &self.extra_body {
+            if ours.contains(&name.as_str()) {
+                return Err(Error::Setting {
+                    field: "extra_body",
+                    problem: format!("`{name}` is set by Patchmill itself"),
+                });
+            }
+            if value.is_null() {
+                parameters.shift_remove(name);
+            } else {
+                parameters.insert(name.clone(), value.clone());
+            }
+        }
+        Ok(())
     }
 }
 

@@ -59,19 +59,7 @@ impl Format {
         if let Some(temperature) = settings.temperature {
             parameters.insert("temperature".into(), temperature.into());
         }
-        for (name, value) in &settings.extra_body {
-            if RESERVED.contains(&name.as_str()) {
-                return Err(Error::Setting {
-                    field: "extra_body",
-                    problem: format!("`{name}` is set by Patchmill itself"),
-                });
-            }
-            if value.is_null() {
-                parameters.shift_remove(name);
-            } else {
-                parameters.insert(name.clone(), value.clone());
-            }
-        }
+        settings.extend(&mut parameters, RESERVED)?;
         Ok(Self {
             parameters,
             marked: !settings.extra_body.contains_key(CACHE_CONTROL),

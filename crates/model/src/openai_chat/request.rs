@@ -41,19 +41,7 @@ impl Format {
         if let Some(limit) = settings.max_output_tokens {
             parameters.insert(limit_field.into(), limit.into());
         }
-        for (name, value) in &settings.extra_body {
-            if RESERVED.contains(&name.as_str()) {
-                return Err(Error::Setting {
-                    field: "extra_body",
-                    problem: format!("`{name}` is set by Patchmill itself"),
-                });
-            }
-            if value.is_null() {
-                parameters.shift_remove(name);
-            } else {
-                parameters.insert(name.clone(), value.clone());
-            }
-        }
+        settings.extend(&mut parameters, RESERVED)?;
         Ok(Self { parameters })
     }
 

@@ -55,19 +55,7 @@ impl Format {
         if let Some(limit) = settings.max_output_tokens {
             set("max_output_tokens", limit.into());
         }
-        for (name, value) in &settings.extra_body {
-            if RESERVED.contains(&name.as_str()) {
-                return Err(Error::Setting {
-                    field: "extra_body",
-                    problem: format!("`{name}` is set by Patchmill itself"),
-                });
-            }
-            if value.is_null() {
-                parameters.shift_remove(name);
-            } else {
-                parameters.insert(name.clone(), value.clone());
-            }
-        }
+        settings.extend(&mut parameters, RESERVED)?;
         Ok(Self {
             parameters,
             own_cache_key: !settings.extra_body.contains_key(CACHE_KEY),

@@ -66,7 +66,7 @@ pub struct ImageState {
     pub base_commit: Option<BaseCommit>,
     /// Paths of the work tree that differed from HEAD at the start: they are in no patch as long as they stay as they were.
     pub differing_at_start: u64,
-    /// Repositories of submodules, and other places of the image's history, that were taken away.
+    /// Repositories of submodules, other places of the history, and other checkouts of it, that were taken away.
     pub histories_removed: u64,
 }
 
